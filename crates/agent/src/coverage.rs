@@ -1,6 +1,6 @@
 //! What changed ignore rules mean for what is captured, in words. Decides nothing: the engine counts.
 
-use retake_engine::Coverage;
+use retake_engine::changes::Coverage;
 
 /// How the user confirms a rule that an agent or a command changed.
 const CONFIRM: &str = "`retake checkpoint --apply-ignores` applies the rule";

@@ -1,6 +1,10 @@
 //! Differences for clients that draw them: line by line, with numbers, bounded.
 
-use retake_engine::{ContentError, Kind, Node, Plan, PlannedPath, Side, SnapshotId, Workspace, WorkspacePath};
+use retake_engine::id::SnapshotId;
+use retake_engine::rewind::{Plan, PlannedPath};
+use retake_engine::snapshot::{Kind, Node};
+use retake_engine::view::{ContentError, Side};
+use retake_engine::{Workspace, WorkspacePath};
 use serde::{Deserialize, Serialize};
 
 use crate::document::Bytes;
@@ -101,7 +105,7 @@ pub(crate) fn of_plan(workspace: &Workspace, plan: &Plan) -> Vec<FileDiff> {
 }
 
 fn of_path(workspace: &Workspace, path: &PlannedPath, budget: &mut u32) -> FileDiff {
-    let merged = path.merged.as_ref().filter(|_| path.choice == retake_engine::OnConflict::Merge);
+    let merged = path.merged.as_ref().filter(|_| path.choice == retake_engine::rewind::OnConflict::Merge);
     let after = merged.map_or(path.target, |merged| Some(merged.node));
     let read_after = || match merged {
         Some(merged) => Ok(merged.content.clone()),
@@ -126,7 +130,7 @@ pub(crate) fn between(
         }
         Ok(bytes)
     };
-    let diff = |change: &retake_engine::Change| {
+    let diff = |change: &retake_engine::snapshot::Change| {
         let (path, before, after) = (&change.path, change.before.as_ref(), change.after.as_ref());
         compare(path, before, after, || content(from, path, before), || content(to, path, after), &mut budget)
     };

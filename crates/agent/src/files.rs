@@ -9,7 +9,10 @@ use std::collections::{BTreeSet, BinaryHeap};
 
 use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
-use retake_engine::{Kind, Node, Side, SnapshotId, StoreError, Workspace, WorkspacePath};
+use retake_engine::id::SnapshotId;
+use retake_engine::snapshot::{Kind, Node};
+use retake_engine::view::Side;
+use retake_engine::{StoreError, Workspace, WorkspacePath};
 
 use crate::limits;
 
@@ -24,7 +27,9 @@ pub struct FileList {
 impl FileList {
     /// Brings the list up to the newest checkpoint. If that fails it is as it was.
     pub fn refresh(&mut self, workspace: &Workspace) -> Result<(), StoreError> {
-        let Some(newest) = workspace.newest()?.map(|checkpoint| checkpoint.snapshot) else { return Ok(()) };
+        let Some(newest) = workspace.checkpoints().newest()?.map(|checkpoint| checkpoint.snapshot) else {
+            return Ok(());
+        };
         let known = self.snapshot;
         if known == Some(newest) {
             return Ok(());

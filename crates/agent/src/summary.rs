@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use retake_engine::id::EntryId;
 use retake_engine::session::context::{self, Message};
-use retake_engine::session::entry::{Block, Body, Entry, EntryId, Part, StopReason, Usage};
+use retake_engine::session::entry::{Block, Body, Entry, Part, StopReason, Usage};
 use retake_engine::session::{Conversation, Span, first_line, last_words};
 use tokio::sync::mpsc;
 

@@ -12,7 +12,9 @@ mod uncaptured;
 pub use uncaptured::{Uncaptured, Unheld, Why};
 
 use retake_agent::lines::is_binary;
-use retake_engine::{Change, ContentError, Kind, Node, Side, Workspace};
+use retake_engine::Workspace;
+use retake_engine::snapshot::{Change, Kind, Node};
+use retake_engine::view::{ContentError, Side};
 
 /// Files above this are said to differ, not compared: a diff nobody reads is not worth the memory.
 pub const MAX_COMPARED: u64 = 8 << 20;

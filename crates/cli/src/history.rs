@@ -3,7 +3,9 @@
 use std::io::Write;
 
 use retake_agent::fresh;
-use retake_engine::{Certainty, Change, Owner, PathChange, StoreError, Timestamp, Workspace};
+use retake_engine::changes::{Certainty, Owner, PathChange};
+use retake_engine::snapshot::Change;
+use retake_engine::{StoreError, Timestamp, Workspace};
 use serde::Serialize;
 
 use crate::clock;
@@ -63,7 +65,7 @@ pub fn print(ui: &mut Ui, workspace: &Workspace, places: &[Place], max_count: us
     for place in places {
         match place {
             Place::Root => changes.extend(everything(workspace)?),
-            Place::Below(path) => changes.extend(workspace.history(path)?),
+            Place::Below(path) => changes.extend(workspace.changes().of_path(path)?),
         }
     }
     if let [_, _, ..] = places {
@@ -98,8 +100,8 @@ pub fn print(ui: &mut Ui, workspace: &Workspace, places: &[Place], max_count: us
 
 /// The history of all paths, newest first.
 fn everything(workspace: &Workspace) -> Result<Vec<PathChange>, StoreError> {
-    let Some(oldest) = workspace.checkpoints()?.pop() else { return Ok(Vec::new()) };
-    let mut changes = workspace.changes(&oldest, None)?;
+    let Some(oldest) = workspace.checkpoints().all()?.pop() else { return Ok(Vec::new()) };
+    let mut changes = workspace.changes().between(&oldest, None)?;
     changes.reverse();
     Ok(changes)
 }

@@ -4,7 +4,9 @@
 
 pub use retake_agent::document::{Bytes, GapList, VERSION};
 use retake_agent::listing::PointOf;
-use retake_engine::{Changed, Checkpoint, Coverage, Gap, Kind, Node, Origin};
+use retake_engine::changes::Coverage;
+use retake_engine::checkpoint::{Checkpoint, Origin};
+use retake_engine::snapshot::{Changed, Gap, Kind, Node};
 use serde::Serialize;
 
 use crate::clock;

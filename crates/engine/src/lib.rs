@@ -5,7 +5,11 @@
 //! to know is passed in, so a program of any kind can use it.
 //!
 //! ```
-//! use retake_engine::*;
+//! use retake_engine::checkpoint::NewCheckpoint;
+//! use retake_engine::id::CheckpointId;
+//! use retake_engine::progress::NoProgress;
+//! use retake_engine::view::Side;
+//! use retake_engine::{Breadth, Durability, Environment, Settings, Timestamp, Workspace};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let scratch = tempfile::tempdir()?;
@@ -23,7 +27,7 @@
 //! })?;
 //! let now = Timestamp(1_790_000_000_000);
 //! let new = NewCheckpoint { id: CheckpointId::new(now, [7; 10]), at: now, label: Some("start".into()) };
-//! let start = workspace.checkpoint(new, Durability::Synced, &NoProgress)?;
+//! let start = workspace.checkpoints_mut().take(new, Durability::Synced, &NoProgress)?;
 //!
 //! std::fs::write(project.join("a.txt"), "two\n")?;
 //! let current = workspace.current(&NoProgress)?;
@@ -33,8 +37,19 @@
 //! # }
 //! ```
 //!
-//! Reading order: [`Workspace`] is the door; `scan` finds out what is on disk; `snapshot` is what it looks like as trees;
-//! `store` keeps it.
+//! Open a [`Workspace`], then ask it for what you need:
+//!
+//! | handle | module | what it does |
+//! |---|---|---|
+//! | [`checkpoints`](Workspace::checkpoints), [`checkpoints_mut`](Workspace::checkpoints_mut) | [`checkpoint`] | takes, labels and finds points to go back to |
+//! | [`windows`](Workspace::windows) | [`window`] | brackets tool calls, so that changes are attributed to them |
+//! | [`changes`](Workspace::changes) | [`changes`] | who changed what |
+//! | [`sessions`](Workspace::sessions), [`sessions_mut`](Workspace::sessions_mut) | [`session`] | conversations and forks |
+//! | [`operations`](Workspace::operations) | [`operation`] | what can be undone and redone |
+//! | [`rewinds`](Workspace::rewinds), [`rewinds_mut`](Workspace::rewinds_mut) | [`rewind`] | plans, applies and recovers rewinds |
+//! | [`maintenance`](Workspace::maintenance), [`maintenance_mut`](Workspace::maintenance_mut) | [`maintenance`] | cleans up, purges secrets, checks the store |
+//!
+//! A handle without `_mut` only looks. The directory `examples` has small programs that run.
 
 mod base;
 #[cfg(feature = "fuzzing")]
@@ -42,47 +57,54 @@ mod base;
 pub mod fuzz;
 pub mod git;
 mod history;
-mod maintenance;
-mod rewind;
+pub mod maintenance;
+pub mod rewind;
 mod scan;
 pub mod session;
-mod snapshot;
+pub mod snapshot;
 mod store;
 mod workspace;
 
-pub use base::id::{CheckpointId, EntryId, InvalidObjectId, ObjectId, OperationId, SessionId, SnapshotId};
 pub use base::path::{InvalidPath, WorkspacePath};
-pub use base::progress::{NoProgress, Phase, Progress, Step};
 pub use base::settings::{Breadth, Environment, GlobalExcludes, Settings, Timestamp};
-pub use base::{limits, plain_file as regular};
-pub use git::{GitAction, GitState};
-pub use history::checkpoint::{
-    Checkpoint, CheckpointError, InvalidLabel, NewCheckpoint, Origin, ResolveError, check_label,
-};
-pub use history::compare::Beside;
-pub use history::ledger::LedgerItem;
-pub use history::operation::{MadeBy, Operation, OperationError, OperationKind, OperationState};
-pub use history::owner::{
-    Began, Certainty, Claim, Counts, Coverage, FileTime, NewWindow, Owner, PartOf, PathChange, Reach, Runs, Span,
-    Spans, Window, WindowId,
-};
-pub use history::sessions::{ForkElsewhere, ForkedFrom, NewSession, Session, SessionKind};
-pub use history::verify::Verified;
-pub use maintenance::{
-    Collectable, Collected, Footprint, Integrity, PurgeError, Purged, SelfTestError, UnderWay, Usage,
-};
-pub use rewind::{
-    Action, Applied, BranchMoved, Conflict, Files, ForkFate, ForkUse, Goal, HeadSeen, Kept, KeptBecause, Means, Merged,
-    NewRewind, NotRestored, OPEN, OnConflict, PathStatus, Plan, PlannedFork, PlannedPath, Recovered, RecoveryChoice,
-    RewindError, RewindRequest, with_any_head,
-};
+pub use base::{id, limits, plain_file, progress};
 pub use scan::{ScanError, WatchState};
-pub use session::{Discard, ForkError, Forked, NewFork, Point, Scope, SessionError, SessionWriter};
-pub use snapshot::diff::{Change, Changed};
-pub use snapshot::gaps::Gap;
-pub use snapshot::uncaptured::{Difference, LeftOut, UncapturedChange};
-pub use store::tree::{GapKind, Kind, Node};
-pub use store::{Damage, Durability, StoreError};
+pub use store::{Durability, StoreError};
 pub use workspace::Workspace;
 pub use workspace::location::OpenError;
-pub use workspace::view::{ContentError, Current, Side};
+
+pub mod checkpoint {
+    //! Checkpoints: points to go back to.
+
+    pub use crate::history::checkpoint::{
+        Checkpoint, CheckpointError, Checkpoints, InvalidLabel, NewCheckpoint, Origin, ResolveError, check_label,
+    };
+    pub use crate::history::verify::Verified;
+}
+
+pub mod view {
+    //! Looking at a snapshot, or at what is on disk now, without changing anything.
+
+    pub use crate::history::compare::Beside;
+    pub use crate::workspace::view::{ContentError, Current, Side};
+}
+
+pub mod changes {
+    //! Who changed what between checkpoints.
+
+    pub use crate::history::owner::{Certainty, Changes, Coverage, Owner, PathChange};
+}
+
+pub mod window {
+    //! Tool calls: what changes while a window is open is attributed to it.
+
+    pub use crate::history::owner::{
+        Began, Claim, Counts, FileTime, NewWindow, PartOf, Reach, Runs, Span, Spans, Window, WindowId, Windows,
+    };
+}
+
+pub mod operation {
+    //! Operations: what can be undone and redone.
+
+    pub use crate::history::operation::{MadeBy, Operation, OperationError, OperationKind, OperationState, Operations};
+}

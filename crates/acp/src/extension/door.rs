@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use retake_agent::contract::{Change, Command, Refusal, Reply, Seen, WhileRunning};
 use retake_agent::document::RewindDocument;
-use retake_engine::session::entry::{Entry, EntryId, Part};
+use retake_engine::id::EntryId;
+use retake_engine::session::entry::{Entry, Part};
 use serde_json::{Value, json};
 
 use super::Version;

@@ -9,11 +9,13 @@ use std::sync::{Arc, PoisonError};
 use retake_agent::fresh;
 use retake_agent::keeper::Keeper;
 use retake_agent::question::in_words;
+use retake_engine::checkpoint::{Origin, ResolveError};
+use retake_engine::id::SessionId;
+use retake_engine::progress::NoProgress;
+use retake_engine::rewind::RecoveryChoice;
 use retake_engine::session::Moment;
-use retake_engine::{
-    Durability, NewSession, NoProgress, Origin, RecoveryChoice, ResolveError, SessionId, SessionKind, SessionWriter,
-    Workspace,
-};
+use retake_engine::session::{NewSession, SessionKind, SessionWriter};
+use retake_engine::{Durability, Workspace};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
@@ -53,7 +55,10 @@ impl Proxy {
         let opened = tokio::task::spawn_blocking(move || {
             let mut workspace = Workspace::open_or_create(environment).map_err(|error| in_words(&error))?;
             let new = fresh::rewind();
-            workspace.recover(RecoveryChoice::Ask, new.after, new.at).map_err(|error| in_words(&error))?;
+            workspace
+                .rewinds_mut()
+                .recover(RecoveryChoice::Ask, new.after, new.at)
+                .map_err(|error| in_words(&error))?;
             workspace.watch();
             let store = workspace.store_dir().to_owned();
             let (keeper, thread) = Keeper::start(workspace).map_err(|error| error.to_string())?;
@@ -85,7 +90,7 @@ impl Proxy {
         let (outer, opened) = ask(&keeper, move |workspace| {
             let (id, at) = (fresh::session(), fresh::now());
             let new = NewSession { id, at, title: String::new(), kind: SessionKind::Conversation };
-            workspace.create_session(new).map_err(|error| in_words(&error))?;
+            workspace.sessions_mut().create(new).map_err(|error| in_words(&error))?;
             let outer = ties::name_for(&store, &name, id).map_err(|error| error.to_string())?;
             let mut ties = Ties::create(&store, &outer, id).map_err(|error| error.to_string())?;
             let begun = [
@@ -96,7 +101,7 @@ impl Proxy {
             let importing = (source == Source::Before).then_some(Tie::Importing);
             let written = importing.into_iter().chain(begun).try_for_each(|tie| ties.add(tie));
             written.map_err(|error| error.to_string())?;
-            let writer = workspace.open_session(id, at, &mut fresh::random).map_err(|error| in_words(&error))?;
+            let writer = workspace.sessions().open(id, at, &mut fresh::random).map_err(|error| in_words(&error))?;
             Ok::<_, String>((outer, Opened { writer, ties }))
         })
         .await??;
@@ -135,7 +140,7 @@ impl Proxy {
                 return ties::remove(&store, &name).map(|()| None).map_err(|error| error.to_string());
             };
             let id = ties.known.session.clone().unwrap_or_default();
-            let session = match workspace.resolve_session(&id) {
+            let session = match workspace.sessions().resolve(&id) {
                 Ok(session) => session,
                 // Somebody has deleted it: so is what is known of it here.
                 Err(ResolveError::UnknownSession { .. }) => {
@@ -150,11 +155,11 @@ impl Proxy {
                     false => Err(format!("it belongs to `{}`: load it there", home.display())),
                 };
             }
-            let writer = workspace.open_session(session.id, fresh::now(), &mut fresh::random);
+            let writer = workspace.sessions().open(session.id, fresh::now(), &mut fresh::random);
             let writer = writer.map_err(|error| in_words(&error))?;
             if ties.known.is_partial {
                 // The inner agent was interrupted when it told what was said in it: it has to tell it anew.
-                workspace.delete_session(writer).map_err(|error| in_words(&error))?;
+                workspace.sessions_mut().delete(writer).map_err(|error| in_words(&error))?;
                 return ties::remove(&store, &name).map(|()| None).map_err(|error| error.to_string());
             }
             Ok::<_, String>(Some(Opened { writer, ties }))
@@ -390,7 +395,9 @@ pub(super) async fn ask<T: Send + 'static>(
 fn take_baseline(keeper: &Keeper, session: SessionId) {
     keeper.run(move |workspace| {
         let moment = Moment { session, entry: None, origin: Origin::Turn };
-        if let Err(error) = workspace.checkpoint_at(moment, fresh::checkpoint(), Durability::Soon, &NoProgress) {
+        if let Err(error) =
+            workspace.checkpoints_mut().take_at(moment, fresh::checkpoint(), Durability::Soon, &NoProgress)
+        {
             complain(&format!("the first snapshot could not be taken: {}", in_words(&error)));
         }
     });

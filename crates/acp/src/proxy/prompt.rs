@@ -5,7 +5,8 @@
 use std::sync::Arc;
 
 use retake_agent::fresh;
-use retake_engine::session::entry::{Body, EndReason, Entry, EntryId};
+use retake_engine::id::EntryId;
+use retake_engine::session::entry::{Body, EndReason, Entry};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
@@ -125,7 +126,7 @@ impl Proxy {
         }
         let found = session.desk.ask(|scribe| {
             let id = scribe.id();
-            let all = scribe.keeper().ask(move |workspace| workspace.all_entries(id).unwrap_or_default());
+            let all = scribe.keeper().ask(move |workspace| workspace.sessions().all_entries(id).unwrap_or_default());
             (scribe.entries().to_vec(), all)
         });
         let (entries, all) = found.await.unwrap_or_default();

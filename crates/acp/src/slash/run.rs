@@ -5,7 +5,7 @@ use std::sync::Arc;
 use retake_agent::contract::{Action, Change, ChangeGoal, Extent, Query, Reason, Refusal, Reply, Seen, WhileRunning};
 use retake_agent::document::RewindDocument;
 use retake_agent::fresh;
-use retake_engine::Scope;
+use retake_engine::session::Scope;
 use retake_engine::session::Target;
 use serde_json::{Value, json};
 use tokio::sync::{Notify, oneshot};

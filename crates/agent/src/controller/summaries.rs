@@ -2,8 +2,9 @@
 //!
 //! The model writes them while everything else waits. Until one is there nothing is written, so that stopping leaves nothing behind.
 
-use retake_engine::Origin;
-use retake_engine::session::entry::{Body, Entry, EntryId, SummaryBy, Usage};
+use retake_engine::checkpoint::Origin;
+use retake_engine::id::EntryId;
+use retake_engine::session::entry::{Body, Entry, SummaryBy, Usage};
 use retake_engine::session::{Moment, NewEntry, Span, first_line};
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;

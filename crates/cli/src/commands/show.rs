@@ -5,7 +5,11 @@ use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 
 use retake_agent::{fresh, listing};
-use retake_engine::{Checkpoint, ContentError, Kind, Node, SessionId, Side, Workspace, WorkspacePath};
+use retake_engine::checkpoint::Checkpoint;
+use retake_engine::id::SessionId;
+use retake_engine::snapshot::{Kind, Node};
+use retake_engine::view::{ContentError, Side};
+use retake_engine::{Workspace, WorkspacePath};
 use serde::Serialize;
 
 use super::CommandError;
@@ -110,7 +114,7 @@ fn resolve<'a>(
 }
 
 fn show_point(ui: &mut Ui, workspace: &Workspace, checkpoint: &Checkpoint) -> anyhow::Result<()> {
-    let gaps = workspace.gaps(checkpoint)?;
+    let gaps = workspace.checkpoints().gaps(checkpoint)?;
     if ui.format == Format::Json {
         return Ok(ui.json(&CheckpointDocument::new(checkpoint, &gaps))?);
     }

@@ -7,7 +7,8 @@ use std::collections::HashSet;
 use std::io::{self, Write};
 
 use anyhow::Result;
-use retake_engine::{Change, Kind, Node, WorkspacePath};
+use retake_engine::WorkspacePath;
+use retake_engine::snapshot::{Change, Kind, Node};
 
 use super::lines::write_hunks;
 use super::{Comparison, Content, Status, binary};

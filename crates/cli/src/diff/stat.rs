@@ -2,7 +2,8 @@
 
 use std::io::{self, Write};
 
-use retake_engine::{Change, ContentError, Kind, Node};
+use retake_engine::snapshot::{Change, Kind, Node};
+use retake_engine::view::ContentError;
 use unicode_width::UnicodeWidthStr;
 
 use super::{Comparison, Content};

@@ -3,9 +3,9 @@
 //! The lowest layer: it uses no other. It knows nothing of stores, scans or sessions.
 
 pub(crate) mod fault;
-pub(crate) mod id;
+pub mod id;
 pub mod limits;
 pub(crate) mod path;
 pub mod plain_file;
-pub(crate) mod progress;
+pub mod progress;
 pub(crate) mod settings;

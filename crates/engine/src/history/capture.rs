@@ -22,8 +22,9 @@ use crate::base::path::WorkspacePath;
 use crate::base::progress::Progress;
 use crate::base::settings::Timestamp;
 use crate::git::{self, GitState};
-use crate::history::checkpoint::Origin;
+use crate::history::checkpoint::{Checkpoints, Origin};
 use crate::history::intent;
+use crate::history::owner::window::Windows;
 use crate::scan::rules::{Outer, Rules};
 use crate::scan::{Counters, Scanned, Scanner, Sink};
 use crate::snapshot::diff::{self, Change, Changed};
@@ -35,20 +36,6 @@ use crate::workspace::view::{self, Side};
 use crate::workspace::{Workspace, counters};
 
 impl Workspace {
-    /// Takes a checkpoint of everything on disk now.
-    ///
-    /// With [`Durability::Synced`] it survives power loss once this returns. A cancelled or failed call changes nothing,
-    /// but what was read is kept, so that the next one is quicker.
-    #[expect(clippy::needless_pass_by_value, reason = "an id is for one checkpoint only")]
-    pub fn checkpoint(
-        &mut self,
-        new: NewCheckpoint,
-        durability: Durability,
-        progress: &dyn Progress,
-    ) -> Result<Checkpoint, CheckpointError> {
-        self.take(&new, &Purpose::ASKED, durability, progress)
-    }
-
     pub(crate) fn rules(&self) -> Result<Rules, StoreError> {
         let (declared, held) = self.store.db().read(|connection| {
             let paths = |sql: &str| {
@@ -59,15 +46,6 @@ impl Workspace {
             Ok((paths("SELECT path FROM declared")?, paths("SELECT path FROM held")?))
         })?;
         Ok(Rules::collect(&self.env, declared, held, intent::temporary_names(&self.store)?))
-    }
-
-    /// Announces that a tool is about to write `path`: it is captured from now on whatever the rules say.
-    pub fn declare(&mut self, path: &WorkspacePath) -> Result<(), StoreError> {
-        self.store.db().transaction(Durability::Soon, |tx| {
-            tx.execute("INSERT OR IGNORE INTO declared (path) VALUES (?)", [path.as_bytes()])
-                .map(drop)
-                .map_err(in_transaction(tx))
-        })
     }
 
     /// Takes a checkpoint for `purpose`.
@@ -205,6 +183,33 @@ impl Workspace {
         // The checkpoint is made and stays: an index that cannot be saved costs the next one time, nothing else.
         after.and_then(|after| self.scanner.save(after)).ok();
         Ok(checkpoint)
+    }
+}
+
+impl Checkpoints<&mut Workspace> {
+    /// Takes a checkpoint of everything on disk now.
+    ///
+    /// With [`Durability::Synced`] it survives power loss once this returns. A cancelled or failed call changes nothing,
+    /// but what was read is kept, so that the next one is quicker.
+    #[expect(clippy::needless_pass_by_value, reason = "an id is for one checkpoint only")]
+    pub fn take(
+        &mut self,
+        new: NewCheckpoint,
+        durability: Durability,
+        progress: &dyn Progress,
+    ) -> Result<Checkpoint, CheckpointError> {
+        self.0.take(&new, &Purpose::ASKED, durability, progress)
+    }
+}
+
+impl Windows<'_> {
+    /// Announces that a tool is about to write `path`: it is captured from now on whatever the rules say.
+    pub fn declare(&mut self, path: &WorkspacePath) -> Result<(), StoreError> {
+        self.0.store.db().transaction(Durability::Soon, |tx| {
+            tx.execute("INSERT OR IGNORE INTO declared (path) VALUES (?)", [path.as_bytes()])
+                .map(drop)
+                .map_err(in_transaction(tx))
+        })
     }
 }
 

@@ -22,6 +22,22 @@ use crate::store::tree::{GapKind, Node};
 use crate::store::{Durability, Store, StoreError};
 use crate::workspace::Workspace;
 
+/// The checkpoints of a workspace. From [`Workspace::checkpoints`] and [`Workspace::checkpoints_mut`].
+#[derive(Debug)]
+pub struct Checkpoints<W>(pub(crate) W);
+
+impl Workspace {
+    /// Its checkpoints, to look at.
+    pub fn checkpoints(&self) -> Checkpoints<&Self> {
+        Checkpoints(self)
+    }
+
+    /// Its checkpoints, to take and label them.
+    pub fn checkpoints_mut(&mut self) -> Checkpoints<&mut Self> {
+        Checkpoints(self)
+    }
+}
+
 /// A point to go back to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checkpoint {
@@ -277,35 +293,37 @@ pub enum ResolveError {
     Store(#[from] StoreError),
 }
 
-impl Workspace {
+impl Checkpoints<&Workspace> {
     /// All checkpoints, newest first.
-    pub fn checkpoints(&self) -> Result<Vec<Checkpoint>, StoreError> {
-        all(&self.store)
+    pub fn all(&self) -> Result<Vec<Checkpoint>, StoreError> {
+        all(&self.0.store)
     }
 
     /// The newest checkpoint.
     pub fn newest(&self) -> Result<Option<Checkpoint>, StoreError> {
-        newest(&self.store)
+        newest(&self.0.store)
     }
 
     /// The checkpoint that `point` names: a label, or the beginning of an id.
     pub fn resolve(&self, point: &str) -> Result<Checkpoint, ResolveError> {
-        resolve(&self.store, point)
-    }
-
-    /// Gives a checkpoint a label, or takes it away. A label that names another checkpoint is refused.
-    pub fn set_label(&mut self, id: CheckpointId, label: Option<&str>) -> Result<(), CheckpointError> {
-        label.map_or(Ok(()), check_label)?;
-        let taken = self.store.db().transaction(Durability::Synced, |tx| set_label(tx, id, label))?;
-        refuse_taken(label, taken)
+        resolve(&self.0.store, point)
     }
 
     /// Everything a checkpoint could not capture, by path.
     pub fn gaps(&self, checkpoint: &Checkpoint) -> Result<Vec<Gap>, StoreError> {
-        let mut gaps = gaps::gaps(checkpoint.aside, |id| self.store.read(id).map(|(_, bytes)| bytes))?;
-        let late = missed(&self.store, checkpoint.id)?.into_iter();
+        let mut gaps = gaps::gaps(checkpoint.aside, |id| self.0.store.read(id).map(|(_, bytes)| bytes))?;
+        let late = missed(&self.0.store, checkpoint.id)?.into_iter();
         gaps.extend(late.map(|path| Gap { path, kind: GapKind::Missed }));
         Ok(gaps)
+    }
+}
+
+impl Checkpoints<&mut Workspace> {
+    /// Gives a checkpoint a label, or takes it away. A label that names another checkpoint is refused.
+    pub fn set_label(&mut self, id: CheckpointId, label: Option<&str>) -> Result<(), CheckpointError> {
+        label.map_or(Ok(()), check_label)?;
+        let taken = self.0.store.db().transaction(Durability::Synced, |tx| set_label(tx, id, label))?;
+        refuse_taken(label, taken)
     }
 }
 

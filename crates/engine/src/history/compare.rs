@@ -2,6 +2,7 @@
 
 use super::capture::{knower, may_be_there};
 use super::checkpoint::Checkpoint;
+use crate::history::checkpoint::Checkpoints;
 use crate::snapshot::diff::Change;
 use crate::snapshot::uncaptured::{self, UncapturedChange};
 use crate::store::StoreError;
@@ -17,10 +18,10 @@ pub enum Beside<'a> {
     Now(&'a Current),
 }
 
-impl Workspace {
+impl Checkpoints<&Workspace> {
     /// What changed from one checkpoint to another without being captured, by path.
     pub fn uncaptured_changes(&self, from: &Checkpoint, to: &Checkpoint) -> Result<Vec<UncapturedChange>, StoreError> {
-        uncaptured::changes(&knower(&self.store, from)?, &knower(&self.store, to)?)
+        uncaptured::changes(&knower(&self.0.store, from)?, &knower(&self.0.store, to)?)
     }
 
     /// Splits off those of `changes` that are no deletions: an ignore rule leaves out what may still be there.
@@ -30,13 +31,13 @@ impl Workspace {
         to: &Beside<'_>,
     ) -> Result<(Vec<Change>, Vec<Change>), StoreError> {
         let knower = match to {
-            Beside::Checkpoint(checkpoint) => knower(&self.store, checkpoint)?,
-            Beside::Now(current) => current.knower(&self.store),
+            Beside::Checkpoint(checkpoint) => knower(&self.0.store, checkpoint)?,
+            Beside::Now(current) => current.knower(&self.0.store),
         };
         let (mut proven, mut left_out) = (Vec::new(), Vec::new());
         for change in changes {
             let is_left_out = change.after.is_none() && knower.is_left_out(&change.path)?;
-            let is_gone = matches!(to, Beside::Now(_)) && !may_be_there(&self.env.root, &change.path);
+            let is_gone = matches!(to, Beside::Now(_)) && !may_be_there(&self.0.env.root, &change.path);
             if is_left_out && !is_gone { &mut left_out } else { &mut proven }.push(change);
         }
         Ok((proven, left_out))
@@ -48,7 +49,7 @@ impl Workspace {
         changes: Vec<Change>,
         from: &Checkpoint,
     ) -> Result<(Vec<Change>, Vec<Change>), StoreError> {
-        let knower = knower(&self.store, from)?;
+        let knower = knower(&self.0.store, from)?;
         let (mut known, mut first) = (Vec::new(), Vec::new());
         for change in changes {
             let is_first = change.before.is_none() && knower.is_left_out(&change.path)?;

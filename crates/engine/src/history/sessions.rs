@@ -16,6 +16,22 @@ use crate::store::db::in_transaction;
 use crate::store::{Durability, Store, StoreError};
 use crate::workspace::Workspace;
 
+/// The sessions of a workspace, and what was said in them. From [`Workspace::sessions`] and [`Workspace::sessions_mut`].
+#[derive(Debug)]
+pub struct Sessions<W>(pub(crate) W);
+
+impl Workspace {
+    /// Its sessions, to look at or to open one for writing.
+    pub fn sessions(&self) -> Sessions<&Self> {
+        Sessions(self)
+    }
+
+    /// Its sessions, to create, fork and delete them.
+    pub fn sessions_mut(&mut self) -> Sessions<&mut Self> {
+        Sessions(self)
+    }
+}
+
 /// A conversation, or one command, that changes things in the workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Session {
@@ -98,23 +114,10 @@ pub(crate) enum Shown {
     No = 2,
 }
 
-impl Workspace {
-    /// Starts a session.
-    pub fn create_session(&mut self, new: NewSession) -> Result<Session, StoreError> {
-        self.store.db().transaction(Durability::Soon, |tx| {
-            tx.execute(
-                "INSERT INTO sessions (id, handle, at, title, kind) VALUES (?, ?, ?, ?, ?)",
-                params![&new.id.as_bytes()[..], new.id.to_string(), new.at.0, new.title, new.kind as u8],
-            )
-            .map_err(in_transaction(tx))
-        })?;
-        let NewSession { id, at, title, kind } = new;
-        Ok(Session { id, at, title, kind, forked_from: None, forks_elsewhere: Vec::new() })
-    }
-
+impl Sessions<&Workspace> {
     /// All sessions, newest first.
-    pub fn sessions(&self) -> Result<Vec<Session>, StoreError> {
-        self.store.db().read(|connection| {
+    pub fn all(&self) -> Result<Vec<Session>, StoreError> {
+        self.0.store.db().read(|connection| {
             // One whose fork is undone is there for nobody.
             let mut statement = connection
                 .prepare_cached("SELECT id, at, title, kind, seq FROM sessions WHERE kind < 2 ORDER BY seq DESC")?;
@@ -132,15 +135,30 @@ impl Workspace {
     }
 
     /// The session that `text` names: the beginning of an id.
-    pub fn resolve_session(&self, text: &str) -> Result<Session, ResolveError> {
+    pub fn resolve(&self, text: &str) -> Result<Session, ResolveError> {
         let wanted = text.to_ascii_lowercase();
-        let mut found = self.sessions()?;
+        let mut found = self.0.sessions().all()?;
         found.retain(|session| session.id.to_string().starts_with(&wanted));
         match found.len() {
             1 if wanted.len() >= limits::MIN_ID_DIGITS => Ok(found.remove(0)),
             0 | 1 => Err(ResolveError::UnknownSession { session: text.to_owned() }),
             _ => Err(ResolveError::AmbiguousSession { session: text.to_owned(), candidates: found }),
         }
+    }
+}
+
+impl Sessions<&mut Workspace> {
+    /// Starts a session.
+    pub fn create(&mut self, new: NewSession) -> Result<Session, StoreError> {
+        self.0.store.db().transaction(Durability::Soon, |tx| {
+            tx.execute(
+                "INSERT INTO sessions (id, handle, at, title, kind) VALUES (?, ?, ?, ?, ?)",
+                params![&new.id.as_bytes()[..], new.id.to_string(), new.at.0, new.title, new.kind as u8],
+            )
+            .map_err(in_transaction(tx))
+        })?;
+        let NewSession { id, at, title, kind } = new;
+        Ok(Session { id, at, title, kind, forked_from: None, forks_elsewhere: Vec::new() })
     }
 }
 

@@ -4,6 +4,7 @@ use rusqlite::params;
 
 use super::checkpoint::{self, Checkpoint, CheckpointError, NewCheckpoint};
 use crate::base::progress::{NoProgress, Progress};
+use crate::history::checkpoint::Checkpoints;
 use crate::scan::{ScanError, Scanner};
 use crate::snapshot::diff::{self, Change};
 use crate::store::Durability;
@@ -21,29 +22,6 @@ pub enum Verified {
 }
 
 impl Workspace {
-    /// Looks at everything although the workspace is watched; meant for idle moments. What the watch had not reported
-    /// becomes the checkpoint `new`, and gaps of the newest one before.
-    pub fn verify(&mut self, new: NewCheckpoint, progress: &dyn Progress) -> Result<Verified, CheckpointError> {
-        let Some(previous) = checkpoint::newest(&self.store)? else { return Ok(Verified::Sound) };
-        let missed = self.find_missed(progress);
-        // Whatever came of it: the index in memory now claims contents that were only hashed.
-        self.reopen_scanner()?;
-        let missed = missed?;
-        if missed.is_empty() {
-            return Ok(Verified::Sound);
-        }
-        let checkpoint = self.checkpoint(new, Durability::Soon, &NoProgress)?;
-        self.store.db().transaction(Durability::Soon, |tx| {
-            let Some(seq) = checkpoint::sequence(tx, previous.id)? else { return Ok(()) };
-            for change in &missed {
-                tx.execute("INSERT OR IGNORE INTO late_gaps VALUES (?, ?)", params![seq, change.path.as_bytes()])
-                    .map_err(in_transaction(tx))?;
-            }
-            Ok(())
-        })?;
-        Ok(Verified::Missed(Box::new(checkpoint)))
-    }
-
     /// What is on disk and was not reported by the watch.
     fn find_missed(&mut self, progress: &dyn Progress) -> Result<Vec<Change>, CheckpointError> {
         let reported = self.scan_for_paths(progress, Thoroughness::AskWatch)?;
@@ -73,6 +51,31 @@ impl Workspace {
         let sink = Hashing::default();
         let scanned = scanner.scan(&self.rules()?, &sink, progress)?;
         Ok(Current::without_gaps(scanned, sink, &self.env.root).with_gaps(store)?)
+    }
+}
+
+impl Checkpoints<&mut Workspace> {
+    /// Looks at everything although the workspace is watched; meant for idle moments. What the watch had not reported
+    /// becomes the checkpoint `new`, and gaps of the newest one before.
+    pub fn verify(&mut self, new: NewCheckpoint, progress: &dyn Progress) -> Result<Verified, CheckpointError> {
+        let Some(previous) = checkpoint::newest(&self.0.store)? else { return Ok(Verified::Sound) };
+        let missed = self.0.find_missed(progress);
+        // Whatever came of it: the index in memory now claims contents that were only hashed.
+        self.0.reopen_scanner()?;
+        let missed = missed?;
+        if missed.is_empty() {
+            return Ok(Verified::Sound);
+        }
+        let checkpoint = self.0.checkpoints_mut().take(new, Durability::Soon, &NoProgress)?;
+        self.0.store.db().transaction(Durability::Soon, |tx| {
+            let Some(seq) = checkpoint::sequence(tx, previous.id)? else { return Ok(()) };
+            for change in &missed {
+                tx.execute("INSERT OR IGNORE INTO late_gaps VALUES (?, ?)", params![seq, change.path.as_bytes()])
+                    .map_err(in_transaction(tx))?;
+            }
+            Ok(())
+        })?;
+        Ok(Verified::Missed(Box::new(checkpoint)))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Finding out whether all is well: what the engine can tell about its store, its index and its promise not to touch git.
 //!
-//! Nothing here mends anything. Only the [self-test](Workspace::self_test) writes: it takes a checkpoint, as any command would.
+//! Nothing here mends anything. Only the [self-test](Maintenance::self_test) writes: it takes a checkpoint, as any command would.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -16,6 +16,7 @@ use crate::base::progress::{Phase, Progress, Step};
 use crate::git;
 use crate::history::checkpoint::{CheckpointError, NewCheckpoint};
 use crate::history::owner::window;
+use crate::maintenance::Maintenance;
 use crate::rewind::{Goal, RewindError, RewindRequest};
 use crate::scan::{ScanError, Scanner};
 use crate::store::{Durability, StoreError};
@@ -72,11 +73,11 @@ pub struct UnderWay {
     pub abandoned: bool,
 }
 
-impl Workspace {
+impl Maintenance<&Workspace> {
     /// Files and directories of the store that other users may read or change.
     pub fn exposed(&self) -> Result<Vec<PathBuf>, StoreError> {
         let mut exposed = Vec::new();
-        let mut queue = vec![self.store.dir().to_owned()];
+        let mut queue = vec![self.0.store.dir().to_owned()];
         while let Some(path) = queue.pop() {
             let meta = match path.symlink_metadata() {
                 Ok(meta) => meta,
@@ -99,11 +100,11 @@ impl Workspace {
 
     /// Whether a scan with the saved index finds the same as one from nothing. Reads every file.
     pub fn index_agrees(&self, progress: &dyn Progress) -> Result<bool, ScanError> {
-        let rules = self.rules()?;
+        let rules = self.0.rules()?;
         for _ in 0..ATTEMPTS {
-            let open = || Scanner::open(&self.env.root, self.store.dir(), self.env.threads);
+            let open = || Scanner::open(&self.0.env.root, self.0.store.dir(), self.0.env.threads);
             let (mut saved, mut anew) = (open()?, open()?);
-            saved.fit_to(counters(&self.store)?, |id, _| self.store.contains(id))?;
+            saved.fit_to(counters(&self.0.store)?, |id, _| self.0.store.contains(id))?;
             anew.forget();
             let saved = saved.scan(&rules, &Hashing::default(), progress)?;
             let anew = anew.scan(&rules, &Hashing::default(), progress)?;
@@ -116,7 +117,7 @@ impl Workspace {
 
     /// Tool calls that have not ended, oldest first.
     pub fn under_way(&self) -> Result<Vec<UnderWay>, StoreError> {
-        let rows: Vec<(i64, String, [u8; 16])> = self.store.db().read(|connection| {
+        let rows: Vec<(i64, String, [u8; 16])> = self.0.store.db().read(|connection| {
             let mut statement = connection.prepare(
                 "SELECT windows.seq, tool, sessions.id FROM windows JOIN sessions ON sessions.seq = windows.session
                  WHERE closed IS NULL ORDER BY windows.seq",
@@ -126,17 +127,19 @@ impl Workspace {
         let told = rows.into_iter().map(|(seq, tool, session)| UnderWay {
             tool,
             session: SessionId::from_bytes(session),
-            abandoned: window::is_abandoned(self.store.dir(), seq),
+            abandoned: window::is_abandoned(self.0.store.dir(), seq),
         });
         Ok(told.collect())
     }
+}
 
+impl Maintenance<&mut Workspace> {
     /// Takes the checkpoint `new`, plans a rewind to it, and compares every file of the git repository before and after.
     pub fn self_test(&mut self, new: NewCheckpoint, progress: &dyn Progress) -> Result<Footprint, SelfTestError> {
-        let homes = git::homes(&self.env.root);
+        let homes = git::homes(&self.0.env.root);
         let before = fingerprint(&homes, progress)?;
-        let taken = self.checkpoint(new, Durability::Synced, progress)?;
-        self.plan(&RewindRequest::new(Goal::Exact { checkpoint: taken.id, session: None }), progress)?;
+        let taken = self.0.checkpoints_mut().take(new, Durability::Synced, progress)?;
+        self.0.rewinds().plan(&RewindRequest::new(Goal::Exact { checkpoint: taken.id, session: None }), progress)?;
         if homes.is_empty() {
             return Ok(Footprint::NoRepository);
         }

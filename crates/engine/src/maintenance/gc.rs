@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use crate::base::progress::Progress;
 use crate::base::settings::Timestamp;
+use crate::maintenance::Maintenance;
 use crate::session::remove;
 use crate::store::StoreError;
 use crate::store::compact::{Density, Holes, Reach, Rewriting};
@@ -40,6 +41,12 @@ pub struct Collectable {
 }
 
 impl Workspace {
+    fn cutoff(&self, now: Timestamp) -> Timestamp {
+        Timestamp(now.0.saturating_sub(DAY_MS.saturating_mul(self.env.settings.keep_days.into())))
+    }
+}
+
+impl Maintenance<&mut Workspace> {
     /// Removes unlabelled checkpoints older than [`keep_days`](crate::base::settings::Settings::keep_days), then everything that nothing needs, and
     /// compresses what stays with care.
     ///
@@ -47,35 +54,31 @@ impl Workspace {
     /// that depends on. Waits for checkpoints and rewinds of other processes, and they for it. After a crash everything that should
     /// be there is there. Needs room for one more segment meanwhile.
     pub fn gc(&mut self, now: Timestamp, progress: &dyn Progress) -> Result<Collected, StoreError> {
-        let _own = self.store.own()?;
-        let bytes_before = self.store.bytes()?;
-        let cutoff = self.cutoff(now);
-        let retired = self.store.retire(cutoff, |tx| remove::retire(tx, cutoff).map(drop))?;
+        let _own = self.0.store.own()?;
+        let bytes_before = self.0.store.bytes()?;
+        let cutoff = self.0.cutoff(now);
+        let retired = self.0.store.retire(cutoff, |tx| remove::retire(tx, cutoff).map(drop))?;
         // What an interrupted purge left comes first: until then the store holds what it should not.
-        let purged = !self.is_purge_unfinished()? || self.remove_purged(progress)?;
-        let dead = self.store.collect_dead(&self.scanner.contents(), progress)?;
+        let purged = !self.0.maintenance().is_purge_unfinished()? || self.0.remove_purged(progress)?;
+        let dead = self.0.store.collect_dead(&self.0.scanner.contents(), progress)?;
         let how =
-            Rewriting { holes: Holes::Some, density: Density::Dense, reach: Reach::All, threads: self.env.threads };
-        let stopped = !purged || self.store.rewrite(&how, progress)?.is_some();
-        self.store.db().shrink();
+            Rewriting { holes: Holes::Some, density: Density::Dense, reach: Reach::All, threads: self.0.env.threads };
+        let stopped = !purged || self.0.store.rewrite(&how, progress)?.is_some();
+        self.0.store.db().shrink();
         Ok(Collected {
             checkpoints: retired.checkpoints,
             operations: retired.operations,
             objects: dead.objects,
             bytes_before,
-            bytes_after: self.store.bytes()?,
+            bytes_after: self.0.store.bytes()?,
             stopped,
         })
     }
 
-    /// What [`gc`](Self::gc) would do. Writes nothing.
+    /// What [`gc`](Maintenance::gc) would do. Writes nothing.
     pub fn gc_preview(&mut self, now: Timestamp, progress: &dyn Progress) -> Result<Collectable, StoreError> {
-        let outdated: HashSet<i64> = self.store.outdated(self.cutoff(now))?.into_iter().collect();
-        let dead = self.store.count_dead(&self.scanner.contents(), &outdated, progress)?;
+        let outdated: HashSet<i64> = self.0.store.outdated(self.0.cutoff(now))?.into_iter().collect();
+        let dead = self.0.store.count_dead(&self.0.scanner.contents(), &outdated, progress)?;
         Ok(Collectable { checkpoints: outdated.len() as u64, objects: dead.objects, bytes: dead.bytes })
-    }
-
-    fn cutoff(&self, now: Timestamp) -> Timestamp {
-        Timestamp(now.0.saturating_sub(DAY_MS.saturating_mul(self.env.settings.keep_days.into())))
     }
 }

@@ -18,6 +18,7 @@ use crate::base::id::ObjectId;
 use crate::base::path::WorkspacePath;
 use crate::base::progress::{Phase, Progress, Step};
 use crate::history::operation::{self, Operation};
+use crate::maintenance::Maintenance;
 use crate::scan::ScanError;
 use crate::store::compact::{Density, Holes, Reach, Rewriting};
 use crate::store::db::in_transaction;
@@ -74,33 +75,6 @@ struct Update {
 }
 
 impl Workspace {
-    /// Removes every stored version of `paths`, and of everything below them, from all checkpoints, labelled ones too.
-    ///
-    /// The paths become gaps of the checkpoints that held them, so that a rewind neither restores nor deletes them. Files on disk are
-    /// not touched. What else a checkpoint holds stays as it was.
-    pub fn purge(&mut self, paths: &[WorkspacePath], progress: &dyn Progress) -> Result<Purged, PurgeError> {
-        let _own = self.store.own()?;
-        if let Some(operation) = operation::pending(&self.store)? {
-            return Err(PurgeError::Pending { operation: Box::new(operation) });
-        }
-        let mut purged = Purged { bytes_before: self.store.bytes()?, ..Purged::default() };
-        self.store.db().erase_deleted()?;
-        self.rewrite_checkpoints(paths, &mut purged, progress)?;
-        let removed = self.remove_purged(progress).map_err(|source| PurgeError::Unfinished { source })?;
-        purged.stopped = !removed;
-        let is_there = |path: &&WorkspacePath| self.env.root.join(path.to_path()).symlink_metadata().is_ok();
-        purged.on_disk = paths.iter().filter(is_there).cloned().collect();
-        purged.bytes_after = self.store.bytes()?;
-        Ok(purged)
-    }
-
-    /// Whether a purge was interrupted before all bytes were removed.
-    pub fn is_purge_unfinished(&self) -> Result<bool, StoreError> {
-        self.store.db().read(|connection| {
-            connection.query_row("SELECT EXISTS (SELECT 1 FROM meta WHERE key = 'purging')", [], |row| row.get(0))
-        })
-    }
-
     fn rewrite_checkpoints(
         &self,
         paths: &[WorkspacePath],
@@ -179,6 +153,37 @@ impl Workspace {
             ScanError::Root { root, source } => StoreError::io("read", &root)(source),
             ScanError::Cancelled => StoreError::Collected,
         })
+    }
+}
+
+impl Maintenance<&Workspace> {
+    /// Whether a purge was interrupted before all bytes were removed.
+    pub fn is_purge_unfinished(&self) -> Result<bool, StoreError> {
+        self.0.store.db().read(|connection| {
+            connection.query_row("SELECT EXISTS (SELECT 1 FROM meta WHERE key = 'purging')", [], |row| row.get(0))
+        })
+    }
+}
+
+impl Maintenance<&mut Workspace> {
+    /// Removes every stored version of `paths`, and of everything below them, from all checkpoints, labelled ones too.
+    ///
+    /// The paths become gaps of the checkpoints that held them, so that a rewind neither restores nor deletes them. Files on disk are
+    /// not touched. What else a checkpoint holds stays as it was.
+    pub fn purge(&mut self, paths: &[WorkspacePath], progress: &dyn Progress) -> Result<Purged, PurgeError> {
+        let _own = self.0.store.own()?;
+        if let Some(operation) = operation::pending(&self.0.store)? {
+            return Err(PurgeError::Pending { operation: Box::new(operation) });
+        }
+        let mut purged = Purged { bytes_before: self.0.store.bytes()?, ..Purged::default() };
+        self.0.store.db().erase_deleted()?;
+        self.0.rewrite_checkpoints(paths, &mut purged, progress)?;
+        let removed = self.0.remove_purged(progress).map_err(|source| PurgeError::Unfinished { source })?;
+        purged.stopped = !removed;
+        let is_there = |path: &&WorkspacePath| self.0.env.root.join(path.to_path()).symlink_metadata().is_ok();
+        purged.on_disk = paths.iter().filter(is_there).cloned().collect();
+        purged.bytes_after = self.0.store.bytes()?;
+        Ok(purged)
     }
 }
 

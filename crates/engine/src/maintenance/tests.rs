@@ -56,18 +56,18 @@ impl Scene {
     pub(super) fn checkpoint(&mut self, day: i64, content: &[u8]) -> Checkpoint {
         fs::write(self.root.join("file"), content).expect("it can be written");
         let new = self.next(day);
-        self.workspace.checkpoint(new, Durability::Soon, &NoProgress).expect("there is room")
+        self.workspace.checkpoints_mut().take(new, Durability::Soon, &NoProgress).expect("there is room")
     }
 
     pub(super) fn gc(&mut self, now: Timestamp) -> super::Collected {
-        let collected = self.workspace.gc(now, &NoProgress).expect("the store can be cleaned up");
-        let integrity = self.workspace.check().expect("it can be checked");
+        let collected = self.workspace.maintenance_mut().gc(now, &NoProgress).expect("the store can be cleaned up");
+        let integrity = self.workspace.maintenance().check().expect("it can be checked");
         assert!(integrity.damage.is_empty() && integrity.affected.is_empty(), "{integrity:?}");
         collected
     }
 
     pub(super) fn ids(&self) -> Vec<CheckpointId> {
-        self.workspace.checkpoints().expect("they can be listed").iter().map(|checkpoint| checkpoint.id).collect()
+        self.workspace.checkpoints().all().expect("they can be listed").iter().map(|checkpoint| checkpoint.id).collect()
     }
 
     pub(super) fn count(&self, table: &str) -> i64 {
@@ -101,7 +101,7 @@ pub(super) fn path(text: &str) -> WorkspacePath {
 fn old_checkpoints_go_and_the_newest_and_labelled_ones_stay() {
     let mut s = Scene::new();
     let kept = s.checkpoint(1, b"labelled");
-    s.workspace.set_label(kept.id, Some("kept")).expect("it is free");
+    s.workspace.checkpoints_mut().set_label(kept.id, Some("kept")).expect("it is free");
     s.checkpoint(2, b"old");
     let young = s.checkpoint(40, b"young");
     let newest = s.checkpoint(3, b"newest, by a clock that went back");
@@ -110,7 +110,7 @@ fn old_checkpoints_go_and_the_newest_and_labelled_ones_stay() {
     assert!(!s.has(b"old") && s.has(b"young") && s.has(b"labelled"));
     assert_eq!(s.gc(LATER).checkpoints, 1);
     assert_eq!(s.ids(), [newest.id, kept.id]);
-    assert!(s.workspace.gc_preview(LATER, &NoProgress).expect("it can be read").checkpoints == 0);
+    assert!(s.workspace.maintenance_mut().gc_preview(LATER, &NoProgress).expect("it can be read").checkpoints == 0);
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn changes_that_lead_up_to_the_oldest_point_go_with_those_before_it() {
     assert_eq!(s.count("changes"), 3);
     s.gc(Timestamp(50 * DAY_MS));
     assert_eq!((s.count("checkpoints"), s.count("changes")), (2, 1));
-    assert_eq!(s.workspace.history(&path("file")).expect("it can be read").len(), 1);
+    assert_eq!(s.workspace.changes().of_path(&path("file")).expect("it can be read").len(), 1);
 }
 
 #[test]
@@ -180,7 +180,7 @@ fn the_point_before_a_tool_call_under_way_stays() {
         title: "work".to_owned(),
         kind: crate::history::sessions::SessionKind::Commands,
     };
-    s.workspace.create_session(session).expect("it is new");
+    s.workspace.sessions_mut().create(session).expect("it is new");
     let new = s.next(2);
     let window = NewWindow {
         session: id,
@@ -190,13 +190,13 @@ fn the_point_before_a_tool_call_under_way_stays() {
         declared: Vec::new(),
         operation: crate::history::owner::PartOf::Own(OperationId::new(Timestamp(2 * DAY_MS), [7; 10])),
     };
-    let began = s.workspace.begin(window, new, &NoProgress).expect("there is room");
+    let began = s.workspace.windows().begin(window, new, &NoProgress).expect("there is room");
     let newest = s.checkpoint(3, b"while it runs");
     s.gc(LATER);
     assert_eq!(s.ids(), [newest.id, began.before.id]);
     assert_eq!((s.count("operations"), s.count("windows")), (1, 1));
     let new = s.next(4);
-    s.workspace.end(began.window, new, Durability::Soon, &NoProgress).expect("there is room");
+    s.workspace.windows().end(began.window, new, Durability::Soon, &NoProgress).expect("there is room");
     s.gc(LATER);
     let rows = ["checkpoints", "operations", "windows", "changes"].map(|table| s.count(table));
     assert_eq!(rows, [1, 0, 0, 0]);
@@ -227,7 +227,7 @@ fn the_budget_holds_although_objects_were_compressed_together() {
     for day in 1..60 {
         fs::write(s.root.join("steady"), noise(0)).expect("it can be written");
         let made = s.checkpoint(day, &noise(u32::try_from(day).expect("it is small")));
-        let bytes = s.workspace.usage().expect("it can be read").store_bytes;
+        let bytes = s.workspace.maintenance().usage().expect("it can be read").store_bytes;
         assert!(bytes <= 1 << 20, "{bytes} bytes on day {day}");
         assert_eq!(s.ids().first(), Some(&made.id));
         if day % 13 == 0 {

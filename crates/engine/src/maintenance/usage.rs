@@ -2,6 +2,7 @@
 
 use crate::base::progress::{NoProgress, Progress};
 use crate::history::checkpoint::{self, Checkpoint};
+use crate::maintenance::Maintenance;
 use crate::store::{Damage, Kind, StoreError, pack};
 use crate::workspace::Workspace;
 
@@ -35,22 +36,22 @@ pub struct Integrity {
     pub affected: Vec<Checkpoint>,
 }
 
-impl Workspace {
+impl Maintenance<&Workspace> {
     /// Reads everything that is stored and says what is damaged, and which checkpoints need it.
     pub fn check(&self) -> Result<Integrity, StoreError> {
-        self.check_with(&NoProgress)
+        self.0.maintenance().check_with(&NoProgress)
     }
 
     /// Like [`check`](Self::check), for somebody who waits.
     pub fn check_with(&self, progress: &dyn Progress) -> Result<Integrity, StoreError> {
         // Nobody cleans up meanwhile. A store that cannot be written to is not cleaned up by anybody.
-        let _shared = self.store.share().ok();
-        let mut checked = self.store.check(progress)?;
+        let _shared = self.0.store.share().ok();
+        let mut checked = self.0.store.check(progress)?;
         let mut affected = Vec::new();
-        for checkpoint in checkpoint::all(&self.store)? {
+        for checkpoint in checkpoint::all(&self.0.store)? {
             let roots = [Some((checkpoint.snapshot.0, Kind::Tree)), checkpoint.aside.map(|id| (id, Kind::Aside))];
             let roots: Vec<_> = roots.into_iter().flatten().collect();
-            if !self.store.is_whole(&roots, &mut checked)? {
+            if !self.0.store.is_whole(&roots, &mut checked)? {
                 affected.push(checkpoint);
             }
         }
@@ -60,28 +61,28 @@ impl Workspace {
     /// Has what a check found damaged stored again by the next checkpoint, as far as it is still on disk. Earlier checkpoints
     /// that need it are whole again then.
     pub fn note_damage(&self, damage: &[Damage]) -> Result<(), StoreError> {
-        self.store.note_damage(damage)
+        self.0.store.note_damage(damage)
     }
 
     /// What the store takes.
     pub fn usage(&self) -> Result<Usage, StoreError> {
-        let dir = self.store.dir();
+        let dir = self.0.store.dir();
         let len = |name: &str| dir.join(name).metadata().map_or(0, |meta| meta.len());
         let packs = pack::segments(&dir.join("packs"))?;
         let pack_len = |id: &u32| pack::segment_path(&dir.join("packs"), *id).metadata().map_or(0, |meta| meta.len());
         let count = |table: &str| {
             let sql = format!("SELECT count(*) FROM {table}");
-            self.store.db().read(|connection| connection.query_row(&sql, [], |row| row.get(0)))
+            self.0.store.db().read(|connection| connection.query_row(&sql, [], |row| row.get(0)))
         };
         Ok(Usage {
-            store_bytes: self.store.bytes()?,
+            store_bytes: self.0.store.bytes()?,
             pack_bytes: packs.iter().map(pack_len).sum(),
             packs: packs.len() as u64,
             database_bytes: ["retake.db", "retake.db-wal", "retake.db-shm"].into_iter().map(len).sum(),
             index_bytes: len("index"),
             checkpoints: count("checkpoints")?,
             objects: count("objects")?,
-            budget: self.store.budget(),
+            budget: self.0.store.budget(),
         })
     }
 }

@@ -28,6 +28,7 @@ use crate::base::progress::Progress;
 use crate::history::intent::{self, Intent, Item, Stage};
 use crate::history::operation::{self, OperationKind, OperationState};
 use crate::history::owner::window;
+use crate::rewind::Rewinds;
 use crate::session::head_target::Aim;
 use crate::session::{Discard, Scope, SessionWriter, rows};
 use crate::store::tree::{Kind, Node, same};
@@ -43,56 +44,6 @@ pub(super) struct Swapped {
 }
 
 impl Workspace {
-    /// Like [`apply`](Self::apply), for the conversation that `writer` writes: its head may move.
-    pub fn apply_in(
-        &mut self,
-        writer: &mut SessionWriter,
-        request: &RewindRequest,
-        seen: Option<&str>,
-        new: &NewRewind,
-        progress: &dyn Progress,
-    ) -> Result<Applied, RewindError> {
-        let applied = self.apply_for(Some(writer.id()), request, seen, new, progress);
-        writer.reload()?;
-        applied
-    }
-
-    /// Carries out what `request` asks for. `seen` is the [fingerprint](Plan::fingerprint) of the plan that the user saw: the request is
-    /// refused if the plan under the lock is another. Without one, anything that needs no decision is applied. One operation that can be
-    /// undone. What belongs to a conversation needs its writer.
-    pub fn apply(
-        &mut self,
-        request: &RewindRequest,
-        seen: Option<&str>,
-        new: &NewRewind,
-        progress: &dyn Progress,
-    ) -> Result<Applied, RewindError> {
-        self.apply_for(None, request, seen, new, progress)
-    }
-
-    /// What [`apply_in`](Self::apply_in) would come to in the conversation `session`, refused as far as that can be known beforehand.
-    /// Writes nothing. For whoever has to do something else first that is hard to take back, and then applies just this plan.
-    pub fn rehearse(
-        &self,
-        session: SessionId,
-        request: &RewindRequest,
-        progress: &dyn Progress,
-    ) -> Result<Plan, RewindError> {
-        if let Some(operation) = operation::pending(&self.store)? {
-            return Err(RewindError::Pending { operation: Box::new(operation) });
-        }
-        let resolved = goal::resolve(&self.store, &request.goal)?;
-        if let Some(aim) = resolved.aim.as_ref().filter(|aim| aim.id != session) {
-            return Err(RewindError::SessionNotOpen { session: aim.id });
-        }
-        refuse_stale_head(&self.store, request, resolved.aim.as_ref())?;
-        if resolved.fork.is_none() && converse::only_conversation(&resolved).is_none() {
-            self.refuse_in_use(&resolved)?;
-        }
-        let plan = self.plan(request, progress)?;
-        if plan.is_applicable() { Ok(plan) } else { Err(RewindError::Refused { plan: Box::new(plan) }) }
-    }
-
     fn refuse_in_use(&self, resolved: &Resolved) -> Result<(), RewindError> {
         let target_seq = resolved.target_seq()?;
         let mut at_work = window::at_work(&self.store)?;
@@ -363,6 +314,60 @@ impl Workspace {
 
     pub(super) fn files(&self) -> Files<'_> {
         Files::new(self.scanner.root_fd(), &self.env.root)
+    }
+}
+
+impl Rewinds<&Workspace> {
+    /// What [`apply_in`](Rewinds::apply_in) would come to in the conversation `session`, refused as far as that can be known beforehand.
+    /// Writes nothing. For whoever has to do something else first that is hard to take back, and then applies just this plan.
+    pub fn rehearse(
+        &self,
+        session: SessionId,
+        request: &RewindRequest,
+        progress: &dyn Progress,
+    ) -> Result<Plan, RewindError> {
+        if let Some(operation) = operation::pending(&self.0.store)? {
+            return Err(RewindError::Pending { operation: Box::new(operation) });
+        }
+        let resolved = goal::resolve(&self.0.store, &request.goal)?;
+        if let Some(aim) = resolved.aim.as_ref().filter(|aim| aim.id != session) {
+            return Err(RewindError::SessionNotOpen { session: aim.id });
+        }
+        refuse_stale_head(&self.0.store, request, resolved.aim.as_ref())?;
+        if resolved.fork.is_none() && converse::only_conversation(&resolved).is_none() {
+            self.0.refuse_in_use(&resolved)?;
+        }
+        let plan = self.0.rewinds().plan(request, progress)?;
+        if plan.is_applicable() { Ok(plan) } else { Err(RewindError::Refused { plan: Box::new(plan) }) }
+    }
+}
+
+impl Rewinds<&mut Workspace> {
+    /// Like [`apply`](Self::apply), for the conversation that `writer` writes: its head may move.
+    pub fn apply_in(
+        &mut self,
+        writer: &mut SessionWriter,
+        request: &RewindRequest,
+        seen: Option<&str>,
+        new: &NewRewind,
+        progress: &dyn Progress,
+    ) -> Result<Applied, RewindError> {
+        let applied = self.0.apply_for(Some(writer.id()), request, seen, new, progress);
+        writer.reload()?;
+        applied
+    }
+
+    /// Carries out what `request` asks for. `seen` is the [fingerprint](Plan::fingerprint) of the plan that the user saw: the request is
+    /// refused if the plan under the lock is another. Without one, anything that needs no decision is applied. One operation that can be
+    /// undone. What belongs to a conversation needs its writer.
+    pub fn apply(
+        &mut self,
+        request: &RewindRequest,
+        seen: Option<&str>,
+        new: &NewRewind,
+        progress: &dyn Progress,
+    ) -> Result<Applied, RewindError> {
+        self.0.apply_for(None, request, seen, new, progress)
     }
 }
 

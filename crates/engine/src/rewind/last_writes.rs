@@ -9,11 +9,12 @@ use super::{Plan, PlannedPath};
 use crate::base::path::WorkspacePath;
 use crate::history::owner::rows::{self, ChangeRow};
 use crate::history::owner::{ChangeKind, Verdict, WindowId};
+use crate::rewind::Rewinds;
 use crate::store::StoreError;
 use crate::store::tree::{outer, same};
 use crate::workspace::Workspace;
 
-impl Workspace {
+impl Rewinds<&Workspace> {
     /// Whether `plan` differs from `seen`, an earlier plan of the same request, only in what the tool calls `ended` have written since.
     pub fn differs_by_last_writes(&self, seen: &Plan, plan: &Plan, ended: &[WindowId]) -> Result<bool, StoreError> {
         let head = |plan: &Plan| plan.conversation.as_ref().map(|planned| planned.from);
@@ -21,7 +22,7 @@ impl Workspace {
             return Ok(false);
         }
         let other = differing(seen, plan);
-        let past = rows::of_paths(&self.store, other.keys().copied())?;
+        let past = rows::of_paths(&self.0.store, other.keys().copied())?;
         let is_theirs = |change: &ChangeRow| {
             change.by.verdict != Verdict::Contested
                 && change.by.window.is_some_and(|window| ended.contains(&WindowId(window)))

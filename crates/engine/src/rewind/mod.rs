@@ -39,7 +39,6 @@ use std::collections::BTreeMap;
 use crate::base::id::{CheckpointId, EntryId, OperationId, SessionId};
 use crate::base::path::WorkspacePath;
 use crate::base::settings::Timestamp;
-use crate::history::ledger::LedgerItem;
 use crate::history::operation::MadeBy;
 use crate::history::owner::Certainty;
 use crate::session::heads::Discard;
@@ -47,13 +46,31 @@ use crate::session::{PlannedConversation, Scope};
 use crate::snapshot::gaps::Gap;
 use crate::snapshot::uncaptured::UncapturedChange;
 use crate::store::tree::{Kind, Node, same};
+use crate::workspace::Workspace;
 
+pub use crate::history::ledger::LedgerItem;
 pub use error::RewindError;
 pub use fingerprint::{OPEN, with_any_head};
 pub use fork::{ForkFate, ForkUse, PlannedFork};
 pub use merge::Merged;
 pub use not_restored::NotRestored;
 pub use recover::{Recovered, RecoveryChoice};
+
+/// Rewinds of a workspace: going back to a point, undoing and redoing. From [`Workspace::rewinds`] and [`Workspace::rewinds_mut`].
+#[derive(Debug)]
+pub struct Rewinds<W>(pub(crate) W);
+
+impl Workspace {
+    /// Plans of rewinds, and what interrupted ones left.
+    pub fn rewinds(&self) -> Rewinds<&Self> {
+        Rewinds(self)
+    }
+
+    /// Rewinds: apply a plan, undo, redo, recover.
+    pub fn rewinds_mut(&mut self) -> Rewinds<&mut Self> {
+        Rewinds(self)
+    }
+}
 
 /// Where to go.
 #[derive(Clone, Debug, PartialEq, Eq)]

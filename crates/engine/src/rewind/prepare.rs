@@ -17,6 +17,7 @@ use crate::history::capture::{self, Failure, Scene};
 use crate::history::checkpoint::{Checkpoint, NewCheckpoint, Origin, Purpose, RuleChanges};
 use crate::history::intent::{self, Intent, Item, Stage};
 use crate::history::operation::{self, MadeBy, NewOperation};
+use crate::rewind::Rewinds;
 use crate::scan::rules::Rules;
 use crate::scan::{Scanner, open, stat};
 use crate::session::heads::{self, Moved};
@@ -44,55 +45,6 @@ pub(super) enum Preparation {
 }
 
 impl Workspace {
-    /// Works out what a rewind would do. Writes nothing.
-    pub fn plan(&self, request: &RewindRequest, progress: &dyn Progress) -> Result<Plan, RewindError> {
-        let store = &self.store;
-        let resolved = goal::resolve(store, &request.goal)?;
-        if let Some(fork) = resolved.fork {
-            return self.plan_fork(&resolved, fork);
-        }
-        if let Some(aim) = converse::only_conversation(&resolved) {
-            return self.plan_conversation(aim, &resolved.what);
-        }
-        let mut rules = self.rules()?;
-        let mut scanner = Scanner::open(&self.env.root, store.dir(), self.env.threads)?;
-        scanner.fit_to(counters(store)?, |id, _| store.contains(id))?;
-        let git = git::state(&self.env.root);
-        // A later scan gives only what an earlier one has not.
-        let mut objects = HashMap::new();
-        loop {
-            let sink = Hashing::default();
-            let scanned = scanner.scan(&rules, &sink, progress)?;
-            objects.extend(sink.into_objects());
-            let knower = Knower::new(scanned.snapshot.0, scanned.aside, BTreeSet::new(), |id| match objects.get(&id) {
-                Some(bytes) => Ok(bytes.clone()),
-                None => Ok(store.read(id)?.1),
-            });
-            let read = |path: &WorkspacePath, node: &Node| read_current(scanner.root_fd(), path, node);
-            let now = Now {
-                store,
-                root: scanner.root_fd(),
-                snapshot: scanned.snapshot,
-                knower: knower.having_sought(capture::sought(&rules)),
-                git: git.clone(),
-                read: &read,
-                root_path: &self.env.root,
-                aside: scanned.aside,
-                outer: rules.outer.clone(),
-                saved: &rules.saved,
-                parted: &rules.parted,
-                save_hidden: self.env.settings.save_hidden,
-            };
-            let Made { mut plan, uncaptured, save } = plan::make(request, &resolved, &now)?;
-            drop(now);
-            if !capture(&mut rules, &uncaptured, &save) {
-                let damaged = plan::damaged(store, &plan)?;
-                mark_damaged(&mut plan, &damaged, request);
-                return Ok(plan);
-            }
-        }
-    }
-
     /// Scans into the store and makes the plan. If it can be carried out, commits the safety snapshot with the operation
     /// and its intent.
     pub(super) fn prepare(
@@ -138,6 +90,57 @@ impl Workspace {
             }
             // What was scanned is not committed, and the index in memory relies on it.
             self.reopen_scanner()?;
+        }
+    }
+}
+
+impl Rewinds<&Workspace> {
+    /// Works out what a rewind would do. Writes nothing.
+    pub fn plan(&self, request: &RewindRequest, progress: &dyn Progress) -> Result<Plan, RewindError> {
+        let store = &self.0.store;
+        let resolved = goal::resolve(store, &request.goal)?;
+        if let Some(fork) = resolved.fork {
+            return self.0.plan_fork(&resolved, fork);
+        }
+        if let Some(aim) = converse::only_conversation(&resolved) {
+            return self.0.plan_conversation(aim, &resolved.what);
+        }
+        let mut rules = self.0.rules()?;
+        let mut scanner = Scanner::open(&self.0.env.root, store.dir(), self.0.env.threads)?;
+        scanner.fit_to(counters(store)?, |id, _| store.contains(id))?;
+        let git = git::state(&self.0.env.root);
+        // A later scan gives only what an earlier one has not.
+        let mut objects = HashMap::new();
+        loop {
+            let sink = Hashing::default();
+            let scanned = scanner.scan(&rules, &sink, progress)?;
+            objects.extend(sink.into_objects());
+            let knower = Knower::new(scanned.snapshot.0, scanned.aside, BTreeSet::new(), |id| match objects.get(&id) {
+                Some(bytes) => Ok(bytes.clone()),
+                None => Ok(store.read(id)?.1),
+            });
+            let read = |path: &WorkspacePath, node: &Node| read_current(scanner.root_fd(), path, node);
+            let now = Now {
+                store,
+                root: scanner.root_fd(),
+                snapshot: scanned.snapshot,
+                knower: knower.having_sought(capture::sought(&rules)),
+                git: git.clone(),
+                read: &read,
+                root_path: &self.0.env.root,
+                aside: scanned.aside,
+                outer: rules.outer.clone(),
+                saved: &rules.saved,
+                parted: &rules.parted,
+                save_hidden: self.0.env.settings.save_hidden,
+            };
+            let Made { mut plan, uncaptured, save } = plan::make(request, &resolved, &now)?;
+            drop(now);
+            if !capture(&mut rules, &uncaptured, &save) {
+                let damaged = plan::damaged(store, &plan)?;
+                mark_damaged(&mut plan, &damaged, request);
+                return Ok(plan);
+            }
         }
     }
 }

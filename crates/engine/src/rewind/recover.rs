@@ -18,6 +18,7 @@ use crate::base::path::WorkspacePath;
 use crate::base::settings::Timestamp;
 use crate::history::intent::{self, Intent, Item, Stage};
 use crate::history::operation::{self, Operation, OperationState};
+use crate::rewind::Rewinds;
 use crate::session::Discard;
 use crate::session::heads::Moved;
 use crate::store::tree::{Kind, Node, same};
@@ -63,64 +64,6 @@ fn nothing_captured() -> Node {
 }
 
 impl Workspace {
-    /// The operation that was interrupted, if one was. Reads only.
-    pub fn interrupted(&self) -> Result<Option<Operation>, crate::store::StoreError> {
-        operation::pending(&self.store)
-    }
-
-    /// Paths that somebody saved while `operation` was replacing them: taking the operation back brings that back.
-    pub fn displaced(&self, operation: OperationId) -> Result<Vec<WorkspacePath>, crate::store::StoreError> {
-        operation::displaced(&self.store, operation)
-    }
-
-    /// Temporary names of operations that are done, under which something had to stay. Reads only.
-    pub fn left_over(&self) -> Result<Vec<WorkspacePath>, crate::store::StoreError> {
-        let intents = intent::all(&self.store)?.into_iter().filter(|intent| intent.stage == Stage::Done);
-        let held = intents.flat_map(|intent| displaced::possibly_held(&intent.items));
-        let files = self.files();
-        Ok(held.map(|held| held.temp).filter(|temp| !matches!(files.look(temp), Ok(None))).collect())
-    }
-
-    /// Finishes or takes back an interrupted rewind. `after` becomes the checkpoint after it.
-    pub fn recover(
-        &mut self,
-        choice: RecoveryChoice,
-        after: CheckpointId,
-        at: Timestamp,
-    ) -> Result<Recovered, RewindError> {
-        if intent::all(&self.store)?.is_empty() {
-            return Ok(Recovered::Nothing);
-        }
-        // Waits for whoever is still at it; what is pending then is a dead process's.
-        let _own = self.store.own()?;
-        let Some(intent) = intent::all(&self.store)?.into_iter().next() else { return Ok(Recovered::Nothing) };
-        let operation = operation::by_seq(&self.store, intent.operation)?.ok_or(RewindError::Gone)?;
-        match intent.stage {
-            Stage::Staging => {
-                self.forget(&intent, operation.id)?;
-                Ok(Recovered::TakenBack(operation))
-            }
-            Stage::Done => {
-                let held = displaced::possibly_held(&intent.items);
-                self.clean_up(&intent, &held, &BTreeMap::new(), Patience::default())?;
-                let paths = self.left_over()?;
-                if paths.is_empty() { Ok(Recovered::Nothing) } else { Err(RewindError::LeftOver { paths }) }
-            }
-            Stage::Armed => {
-                let moved = self.store.db().read(|connection| Moved::by_seq(connection, operation.seq))?;
-                let discards = moved.is_some_and(|moved| moved.discard == Discard::Now);
-                if discards {
-                    self.store.db().erase_deleted()?;
-                }
-                let recovered = self.recover_armed(&intent, operation, choice, after, at);
-                if discards {
-                    self.store.db().erase();
-                }
-                recovered
-            }
-        }
-    }
-
     fn recover_armed(
         &mut self,
         intent: &Intent,
@@ -275,6 +218,68 @@ impl Workspace {
             _ => return Ok(Some(nothing_captured())),
         };
         Ok(Some(Node { kind, mode, content, size }))
+    }
+}
+
+impl Rewinds<&Workspace> {
+    /// The operation that was interrupted, if one was. Reads only.
+    pub fn interrupted(&self) -> Result<Option<Operation>, crate::store::StoreError> {
+        operation::pending(&self.0.store)
+    }
+
+    /// Paths that somebody saved while `operation` was replacing them: taking the operation back brings that back.
+    pub fn displaced(&self, operation: OperationId) -> Result<Vec<WorkspacePath>, crate::store::StoreError> {
+        operation::displaced(&self.0.store, operation)
+    }
+
+    /// Temporary names of operations that are done, under which something had to stay. Reads only.
+    pub fn left_over(&self) -> Result<Vec<WorkspacePath>, crate::store::StoreError> {
+        let intents = intent::all(&self.0.store)?.into_iter().filter(|intent| intent.stage == Stage::Done);
+        let held = intents.flat_map(|intent| displaced::possibly_held(&intent.items));
+        let files = self.0.files();
+        Ok(held.map(|held| held.temp).filter(|temp| !matches!(files.look(temp), Ok(None))).collect())
+    }
+}
+
+impl Rewinds<&mut Workspace> {
+    /// Finishes or takes back an interrupted rewind. `after` becomes the checkpoint after it.
+    pub fn recover(
+        &mut self,
+        choice: RecoveryChoice,
+        after: CheckpointId,
+        at: Timestamp,
+    ) -> Result<Recovered, RewindError> {
+        if intent::all(&self.0.store)?.is_empty() {
+            return Ok(Recovered::Nothing);
+        }
+        // Waits for whoever is still at it; what is pending then is a dead process's.
+        let _own = self.0.store.own()?;
+        let Some(intent) = intent::all(&self.0.store)?.into_iter().next() else { return Ok(Recovered::Nothing) };
+        let operation = operation::by_seq(&self.0.store, intent.operation)?.ok_or(RewindError::Gone)?;
+        match intent.stage {
+            Stage::Staging => {
+                self.0.forget(&intent, operation.id)?;
+                Ok(Recovered::TakenBack(operation))
+            }
+            Stage::Done => {
+                let held = displaced::possibly_held(&intent.items);
+                self.0.clean_up(&intent, &held, &BTreeMap::new(), Patience::default())?;
+                let paths = self.0.rewinds().left_over()?;
+                if paths.is_empty() { Ok(Recovered::Nothing) } else { Err(RewindError::LeftOver { paths }) }
+            }
+            Stage::Armed => {
+                let moved = self.0.store.db().read(|connection| Moved::by_seq(connection, operation.seq))?;
+                let discards = moved.is_some_and(|moved| moved.discard == Discard::Now);
+                if discards {
+                    self.0.store.db().erase_deleted()?;
+                }
+                let recovered = self.0.recover_armed(&intent, operation, choice, after, at);
+                if discards {
+                    self.0.store.db().erase();
+                }
+                recovered
+            }
+        }
     }
 }
 

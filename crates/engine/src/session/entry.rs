@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-pub use crate::base::id::EntryId;
+use crate::base::id::EntryId;
 use crate::base::settings::Timestamp;
 use std::fmt;
 

@@ -21,7 +21,7 @@ use crate::base::settings::Timestamp;
 use crate::history::checkpoint::{self, CheckpointError};
 use crate::history::operation::{self, MadeBy, NewOperation, Operation, OperationKind, OperationState};
 use crate::history::owner::rows as changes;
-use crate::history::sessions::Shown;
+use crate::history::sessions::{Sessions, Shown};
 use crate::store::db::in_transaction;
 use crate::store::{Durability, StoreError};
 use crate::workspace::Workspace;
@@ -149,47 +149,6 @@ impl Made {
 }
 
 impl Workspace {
-    /// Makes a new session that starts from an entry of `from`: before it if it is a prompt, which is then about to be said, else after
-    /// it and all that belongs to the same round. Files stay as they are, and the model is told which of them differ from what it last
-    /// saw there. One operation that can be undone; `from` may be open.
-    pub fn fork(
-        &mut self,
-        from: SessionId,
-        entry: EntryId,
-        new: &NewFork,
-        progress: &dyn Progress,
-    ) -> Result<Forked, ForkError> {
-        // Nobody rewinds, deletes or cleans up meanwhile.
-        let _shared = self.store.share()?;
-        if let Some(operation) = operation::pending(&self.store)? {
-            return Err(ForkError::Pending { operation: Box::new(operation) });
-        }
-        let place = self.place(from, entry)?;
-        let what = format!("{} from {}", new.session.short(), head_target::describe(&self.store, entry)?);
-        // It outlives both sessions, so that it tells nothing that was said.
-        let note = format!("fork {}", new.session.short());
-        let before = self.point_now(None, note, new.checkpoint, new.at, progress)?;
-        let mut differing =
-            place.point.map_or_else(|| Ok(Vec::new()), |point| changes::differing(&self.store, point))?;
-        // Without anything said before, there is nothing that the model could have seen.
-        if place.to.is_none() {
-            differing.clear();
-        }
-        let note = PendingNote { id: new.note, at: new.at, kind: NoteKind::Forked, about: Vec::new() };
-        let draft = place.draft.unwrap_or_default();
-        let title = self.store.db().transaction(Durability::Synced, |tx| {
-            let session = insert(tx, new.session, new.at, place.standing.seq, place.entry, before)?;
-            let note = note.entry(&differing).map(|note| rows::insert(tx, session, place.to, &note)).transpose()?;
-            let head = note.or(place.to);
-            rows::move_head(tx, session, None, head)?;
-            note.map_or(Ok(()), |note| checkpoint::pair(tx, note, before))?;
-            rows::set_draft(tx, session, &draft)?;
-            record(tx, new, place.standing.seq, &what, before, Made { session, head })?;
-            heads::retitle(tx, session, head)
-        })?;
-        Ok(Forked { session: new.session, title, draft, differing, operation: new.operation })
-    }
-
     /// The place that `entry` of `from` is, if one can go on from there.
     pub(super) fn place(&self, from: SessionId, entry: EntryId) -> Result<Place, ForkError> {
         let (place, is_open) = self.store.db().read(|connection| {
@@ -205,6 +164,49 @@ impl Workspace {
             Ok(_) if is_open => Err(ForkError::NotSettled { entry }),
             Ok(place) => Ok(place),
         }
+    }
+}
+
+impl Sessions<&mut Workspace> {
+    /// Makes a new session that starts from an entry of `from`: before it if it is a prompt, which is then about to be said, else after
+    /// it and all that belongs to the same round. Files stay as they are, and the model is told which of them differ from what it last
+    /// saw there. One operation that can be undone; `from` may be open.
+    pub fn fork(
+        &mut self,
+        from: SessionId,
+        entry: EntryId,
+        new: &NewFork,
+        progress: &dyn Progress,
+    ) -> Result<Forked, ForkError> {
+        // Nobody rewinds, deletes or cleans up meanwhile.
+        let _shared = self.0.store.share()?;
+        if let Some(operation) = operation::pending(&self.0.store)? {
+            return Err(ForkError::Pending { operation: Box::new(operation) });
+        }
+        let place = self.0.place(from, entry)?;
+        let what = format!("{} from {}", new.session.short(), head_target::describe(&self.0.store, entry)?);
+        // It outlives both sessions, so that it tells nothing that was said.
+        let note = format!("fork {}", new.session.short());
+        let before = self.0.point_now(None, note, new.checkpoint, new.at, progress)?;
+        let mut differing =
+            place.point.map_or_else(|| Ok(Vec::new()), |point| changes::differing(&self.0.store, point))?;
+        // Without anything said before, there is nothing that the model could have seen.
+        if place.to.is_none() {
+            differing.clear();
+        }
+        let note = PendingNote { id: new.note, at: new.at, kind: NoteKind::Forked, about: Vec::new() };
+        let draft = place.draft.unwrap_or_default();
+        let title = self.0.store.db().transaction(Durability::Synced, |tx| {
+            let session = insert(tx, new.session, new.at, place.standing.seq, place.entry, before)?;
+            let note = note.entry(&differing).map(|note| rows::insert(tx, session, place.to, &note)).transpose()?;
+            let head = note.or(place.to);
+            rows::move_head(tx, session, None, head)?;
+            note.map_or(Ok(()), |note| checkpoint::pair(tx, note, before))?;
+            rows::set_draft(tx, session, &draft)?;
+            record(tx, new, place.standing.seq, &what, before, Made { session, head })?;
+            heads::retitle(tx, session, head)
+        })?;
+        Ok(Forked { session: new.session, title, draft, differing, operation: new.operation })
     }
 }
 

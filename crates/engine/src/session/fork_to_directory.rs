@@ -21,7 +21,7 @@ use crate::base::limits;
 use crate::base::progress::Progress;
 use crate::base::settings::Environment;
 use crate::history::checkpoint::{self, Checkpoint, NewCheckpoint, Origin as PointOrigin, Purpose, RuleChanges};
-use crate::history::sessions::{ForkOrigin, Shown};
+use crate::history::sessions::{ForkOrigin, Sessions, Shown};
 use crate::snapshot::gaps::Gap;
 use crate::store::db::in_transaction;
 use crate::store::{Durability, Store};
@@ -46,36 +46,6 @@ pub struct ForkedElsewhere {
 }
 
 impl Workspace {
-    /// Like [`fork`](Self::fork), with the files of that point in the new directory `directory`, which becomes a workspace. It must not
-    /// exist, or be empty. No version control is made there.
-    pub fn fork_elsewhere(
-        &mut self,
-        from: SessionId,
-        entry: EntryId,
-        directory: &Path,
-        new: &NewFork,
-        progress: &dyn Progress,
-    ) -> Result<ForkedElsewhere, ForkError> {
-        let _shared = self.store.share()?;
-        let place = self.place(from, entry)?;
-        let point = place.point.map(|seq| checkpoint::by_seq(&self.store, seq)).transpose()?.flatten();
-        let point = point.ok_or(ForkError::FilesGone { entry })?;
-        let gaps = self.gaps(&point)?;
-        let entries = self.store.db().read(|connection| load::chain(connection, place.to))?;
-        let mut made = Directory::make(&self.env, directory)?;
-        match self.fill(&mut made, from, entry, &place, &point, &gaps, entries, new, progress) {
-            Ok(title) => {
-                let (session, root) = (new.session, made.keep());
-                let draft = place.draft.unwrap_or_default();
-                Ok(ForkedElsewhere { session, root, title, draft, checkpoint: point, gaps })
-            }
-            Err(err) => {
-                made.unmake(&self.env.data_dir);
-                Err(err)
-            }
-        }
-    }
-
     #[expect(clippy::too_many_arguments, reason = "everything that the new workspace is made of")]
     fn fill(
         &mut self,
@@ -161,6 +131,38 @@ impl Workspace {
         let checkpoint = NewCheckpoint { id: new.checkpoint, at: new.at, label: None };
         self.take(&checkpoint, &purpose, Durability::Synced, progress)?;
         Ok(title.into_inner())
+    }
+}
+
+impl Sessions<&mut Workspace> {
+    /// Like [`fork`](Sessions::fork), with the files of that point in the new directory `directory`, which becomes a workspace. It must not
+    /// exist, or be empty. No version control is made there.
+    pub fn fork_to_directory(
+        &mut self,
+        from: SessionId,
+        entry: EntryId,
+        directory: &Path,
+        new: &NewFork,
+        progress: &dyn Progress,
+    ) -> Result<ForkedElsewhere, ForkError> {
+        let _shared = self.0.store.share()?;
+        let place = self.0.place(from, entry)?;
+        let point = place.point.map(|seq| checkpoint::by_seq(&self.0.store, seq)).transpose()?.flatten();
+        let point = point.ok_or(ForkError::FilesGone { entry })?;
+        let gaps = self.0.checkpoints().gaps(&point)?;
+        let entries = self.0.store.db().read(|connection| load::chain(connection, place.to))?;
+        let mut made = Directory::make(&self.0.env, directory)?;
+        match self.0.fill(&mut made, from, entry, &place, &point, &gaps, entries, new, progress) {
+            Ok(title) => {
+                let (session, root) = (new.session, made.keep());
+                let draft = place.draft.unwrap_or_default();
+                Ok(ForkedElsewhere { session, root, title, draft, checkpoint: point, gaps })
+            }
+            Err(err) => {
+                made.unmake(&self.0.env.data_dir);
+                Err(err)
+            }
+        }
     }
 }
 

@@ -39,7 +39,7 @@ mod turns;
 mod unfinished;
 pub(crate) mod writer;
 
-pub use crate::history::sessions::{ForkElsewhere, ForkedFrom};
+pub use crate::history::sessions::{ForkElsewhere, ForkedFrom, NewSession, Session, SessionKind, Sessions};
 pub use crate::history::turn_summary::TurnSummary;
 pub use conversation::{Approval, Conversation, first_line, joined, last_words};
 pub use fork::{ForkError, Forked, NewFork};

@@ -14,9 +14,10 @@ use crate::base::limits;
 use crate::base::progress::Progress;
 use crate::base::settings::Timestamp;
 use crate::history::checkpoint::{
-    self, Checkpoint, CheckpointError, NewCheckpoint, Origin, Purpose, ResolveError, RuleChanges,
+    self, Checkpoint, CheckpointError, Checkpoints, NewCheckpoint, Origin, Purpose, ResolveError, RuleChanges,
 };
 use crate::history::lineage::{self, Lineage};
+use crate::history::sessions::Sessions;
 use crate::history::turn_summary::{TurnSummary, begins_turn, summarise, summarise_turns};
 use crate::store::{Durability, StoreError};
 use crate::workspace::Workspace;
@@ -80,162 +81,6 @@ pub enum Point {
 }
 
 impl Workspace {
-    /// Takes a checkpoint of a moment in a conversation.
-    #[expect(clippy::needless_pass_by_value, reason = "an id is for one checkpoint only")]
-    pub fn checkpoint_at(
-        &mut self,
-        moment: Moment,
-        new: NewCheckpoint,
-        durability: Durability,
-        progress: &dyn Progress,
-    ) -> Result<Checkpoint, CheckpointError> {
-        let found = self.store.db().read(|connection| {
-            let entry = moment.entry.map(|id| rows::find(connection, id)).transpose()?.flatten();
-            let entry = entry.map(|(seq, _)| seq);
-            let prompt = match moment.origin {
-                Origin::Prompt => entry.map(|seq| rows::prompt(connection, seq)).transpose()?.flatten(),
-                _ => None,
-            };
-            Ok((rows::standing(connection, moment.session)?, entry, prompt))
-        })?;
-        let (Some(standing), entry, prompt) = found else { return Err(CheckpointError::UnknownSession) };
-        let note = prompt.and_then(|prompt| match &prompt.body {
-            Body::Prompt { parts } => Some(super::first_line(parts)),
-            _ => None,
-        });
-        let purpose = Purpose {
-            origin: moment.origin,
-            session: Some((standing.seq, moment.session)),
-            entry,
-            note,
-            own: None,
-            rule_changes: RuleChanges::Judge,
-            created: None,
-            also: &|tx, seq| match (moment.origin, entry) {
-                (Origin::Prompt, Some(entry)) => begins_turn(tx, entry, seq),
-                (Origin::Turn, _) => summarise_turns(tx, standing.seq, seq),
-                _ => Ok(()),
-            },
-        };
-        self.take(&new, &purpose, durability, progress)
-    }
-
-    /// The prompts of a conversation that one can go back to, newest first.
-    pub fn targets(&self, session: SessionId) -> Result<Vec<Target>, SessionError> {
-        let targets = self.store.db().read(|connection| {
-            let Some(standing) = rows::standing(connection, session)? else { return Ok(None) };
-            let prompts = rows::prompts(connection, standing.head)?;
-            let mut known = HashMap::new();
-            for session in Lineage::of(connection, standing.seq)?.sessions() {
-                known.extend(known_of(connection, session)?);
-            }
-            let mut targets = Vec::with_capacity(prompts.len());
-            for (number, seq) in prompts.into_iter().enumerate().rev() {
-                let Some(Entry { id, at, body, .. }) = rows::prompt(connection, seq)? else { continue };
-                let (files, label, has_files) = known.remove(&seq).unwrap_or_default();
-                targets.push(Target {
-                    id,
-                    number: number as u64 + 1,
-                    at,
-                    text: body.first_line(),
-                    files: files.with_names(&self.env),
-                    label,
-                    has_files,
-                });
-            }
-            Ok(Some(targets))
-        })?;
-        targets.ok_or(SessionError::NotAConversation { session })
-    }
-
-    /// The prompts that checkpoints were taken at, with what their turns did, by checkpoint.
-    pub fn prompts_at(&self) -> Result<HashMap<CheckpointId, PromptAt>, StoreError> {
-        self.store.db().read(|connection| {
-            let mut statement = connection.prepare_cached(
-                "SELECT checkpoints.id, entries.id, operations.seq, operations.summary, entries.seq FROM operations
-                     JOIN entries ON entries.seq = operations.entry
-                     JOIN checkpoints ON checkpoints.seq = operations.before AND checkpoints.origin = ?
-                 WHERE operations.kind = 4",
-            )?;
-            let numbers = numbers(connection)?;
-            let mut rows = statement.query([Origin::Prompt as u8])?;
-            let mut prompts = HashMap::new();
-            while let Some(row) = rows.next()? {
-                let Ok(prompt) = row.get_ref(1)?.as_str()?.parse() else { continue };
-                let summary: Option<String> = row.get(3)?;
-                let summary = summary.and_then(|text| serde_json::from_str(&text).ok());
-                let files = summary.map_or_else(|| summarise(connection, row.get(2)?), Ok)?;
-                let files = files.with_names(&self.env);
-                let number = numbers.get(&row.get(4)?).copied();
-                prompts.insert(CheckpointId::from_bytes(row.get(0)?), PromptAt { prompt, files, number });
-            }
-            Ok(prompts)
-        })
-    }
-
-    /// The prompts of a conversation whose text, label, tools or changed files contain `query`, newest first. Case does not matter.
-    pub fn search(&self, session: SessionId, query: &str) -> Result<Vec<Target>, SessionError> {
-        let query = query.to_lowercase();
-        let by_path: HashSet<String> = self.store.db().read(|connection| {
-            let Some(standing) = rows::standing(connection, session)? else { return Ok(HashSet::new()) };
-            let mut statement = connection.prepare_cached(
-                "SELECT DISTINCT entries.id FROM operations JOIN entries ON entries.seq = operations.entry
-                     JOIN changes ON changes.operation = operations.seq
-                 WHERE operations.session = ?1 AND operations.kind = 4
-                     AND instr(lower(CAST(changes.path AS TEXT)), ?2)",
-            )?;
-            let mut found = HashSet::new();
-            for session in Lineage::of(connection, standing.seq)?.sessions() {
-                for id in statement.query_map(params![session, query], |row| row.get(0))? {
-                    found.insert(id?);
-                }
-            }
-            Ok(found)
-        })?;
-        let mut targets = self.targets(session)?;
-        targets.retain(|target| {
-            let texts = target.files.tools.iter().chain(&target.label).chain([&target.text]);
-            texts.into_iter().any(|text| text.to_lowercase().contains(&query))
-                || by_path.contains(&target.id.to_string())
-        });
-        Ok(targets)
-    }
-
-    /// What `text` names: a label, the beginning of the id of a checkpoint or of an entry, or the number of a prompt; of that session
-    /// only, for entries, or of what it was forked from. A number that several sessions have, or that is a label or an id too, is
-    /// ambiguous.
-    pub fn resolve_point(&self, text: &str, session: Option<SessionId>) -> Result<Point, ResolveError> {
-        let entries = self.entries_like(text, session)?;
-        let checkpoint = self.resolve(text);
-        let others = entries.len() + usize::from(!matches!(checkpoint, Err(ResolveError::Unknown { .. })));
-        match (self.prompts_numbered(text, session)?.as_slice(), others) {
-            ([], _) => {}
-            (&[(session, seq)], 0) => {
-                let point = self.entry_point(session, seq)?;
-                return point.ok_or_else(|| ResolveError::Unknown { point: text.to_owned() });
-            }
-            (numbered, 0) => {
-                let sessions = numbered.iter().map(|(session, _)| *session).collect();
-                return Err(ResolveError::AmbiguousNumber { number: text.parse().unwrap_or_default(), sessions });
-            }
-            (numbered, _) => {
-                let count = numbered.len() + others;
-                return Err(ResolveError::AmbiguousPoint { point: text.to_owned(), count });
-            }
-        }
-        match (entries.len(), checkpoint) {
-            (0, Ok(checkpoint)) => self
-                .entry_of(&checkpoint, session)
-                .map(|entry| entry.unwrap_or_else(|| Point::Checkpoint(Box::new(checkpoint)))),
-            (0, Err(err)) => Err(err),
-            (1, Err(ResolveError::Unknown { .. })) => {
-                let (session, seq) = entries[0];
-                self.entry_point(session, seq)?.ok_or_else(|| ResolveError::Unknown { point: text.to_owned() })
-            }
-            (_, _) => Err(ResolveError::AmbiguousPoint { point: text.to_owned(), count: others }),
-        }
-    }
-
     /// The prompts that have this number, each with its session and by row number.
     fn prompts_numbered(&self, text: &str, session: Option<SessionId>) -> Result<Vec<(SessionId, i64)>, StoreError> {
         let is_number = text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with('0');
@@ -299,6 +144,167 @@ impl Workspace {
         let Some((entry, point)) = found else { return Ok(None) };
         let checkpoint = point.map(|seq| checkpoint::by_seq(&self.store, seq)).transpose()?.flatten().map(Box::new);
         Ok(Some(Point::Entry { session, entry: Box::new(entry), checkpoint }))
+    }
+}
+
+impl Checkpoints<&mut Workspace> {
+    /// Takes a checkpoint of a moment in a conversation.
+    #[expect(clippy::needless_pass_by_value, reason = "an id is for one checkpoint only")]
+    pub fn take_at(
+        &mut self,
+        moment: Moment,
+        new: NewCheckpoint,
+        durability: Durability,
+        progress: &dyn Progress,
+    ) -> Result<Checkpoint, CheckpointError> {
+        let found = self.0.store.db().read(|connection| {
+            let entry = moment.entry.map(|id| rows::find(connection, id)).transpose()?.flatten();
+            let entry = entry.map(|(seq, _)| seq);
+            let prompt = match moment.origin {
+                Origin::Prompt => entry.map(|seq| rows::prompt(connection, seq)).transpose()?.flatten(),
+                _ => None,
+            };
+            Ok((rows::standing(connection, moment.session)?, entry, prompt))
+        })?;
+        let (Some(standing), entry, prompt) = found else { return Err(CheckpointError::UnknownSession) };
+        let note = prompt.and_then(|prompt| match &prompt.body {
+            Body::Prompt { parts } => Some(super::first_line(parts)),
+            _ => None,
+        });
+        let purpose = Purpose {
+            origin: moment.origin,
+            session: Some((standing.seq, moment.session)),
+            entry,
+            note,
+            own: None,
+            rule_changes: RuleChanges::Judge,
+            created: None,
+            also: &|tx, seq| match (moment.origin, entry) {
+                (Origin::Prompt, Some(entry)) => begins_turn(tx, entry, seq),
+                (Origin::Turn, _) => summarise_turns(tx, standing.seq, seq),
+                _ => Ok(()),
+            },
+        };
+        self.0.take(&new, &purpose, durability, progress)
+    }
+}
+
+impl Sessions<&Workspace> {
+    /// The prompts of a conversation that one can go back to, newest first.
+    pub fn targets(&self, session: SessionId) -> Result<Vec<Target>, SessionError> {
+        let targets = self.0.store.db().read(|connection| {
+            let Some(standing) = rows::standing(connection, session)? else { return Ok(None) };
+            let prompts = rows::prompts(connection, standing.head)?;
+            let mut known = HashMap::new();
+            for session in Lineage::of(connection, standing.seq)?.sessions() {
+                known.extend(known_of(connection, session)?);
+            }
+            let mut targets = Vec::with_capacity(prompts.len());
+            for (number, seq) in prompts.into_iter().enumerate().rev() {
+                let Some(Entry { id, at, body, .. }) = rows::prompt(connection, seq)? else { continue };
+                let (files, label, has_files) = known.remove(&seq).unwrap_or_default();
+                targets.push(Target {
+                    id,
+                    number: number as u64 + 1,
+                    at,
+                    text: body.first_line(),
+                    files: files.with_names(&self.0.env),
+                    label,
+                    has_files,
+                });
+            }
+            Ok(Some(targets))
+        })?;
+        targets.ok_or(SessionError::NotAConversation { session })
+    }
+
+    /// The prompts that checkpoints were taken at, with what their turns did, by checkpoint.
+    pub fn prompts_at(&self) -> Result<HashMap<CheckpointId, PromptAt>, StoreError> {
+        self.0.store.db().read(|connection| {
+            let mut statement = connection.prepare_cached(
+                "SELECT checkpoints.id, entries.id, operations.seq, operations.summary, entries.seq FROM operations
+                     JOIN entries ON entries.seq = operations.entry
+                     JOIN checkpoints ON checkpoints.seq = operations.before AND checkpoints.origin = ?
+                 WHERE operations.kind = 4",
+            )?;
+            let numbers = numbers(connection)?;
+            let mut rows = statement.query([Origin::Prompt as u8])?;
+            let mut prompts = HashMap::new();
+            while let Some(row) = rows.next()? {
+                let Ok(prompt) = row.get_ref(1)?.as_str()?.parse() else { continue };
+                let summary: Option<String> = row.get(3)?;
+                let summary = summary.and_then(|text| serde_json::from_str(&text).ok());
+                let files = summary.map_or_else(|| summarise(connection, row.get(2)?), Ok)?;
+                let files = files.with_names(&self.0.env);
+                let number = numbers.get(&row.get(4)?).copied();
+                prompts.insert(CheckpointId::from_bytes(row.get(0)?), PromptAt { prompt, files, number });
+            }
+            Ok(prompts)
+        })
+    }
+
+    /// The prompts of a conversation whose text, label, tools or changed files contain `query`, newest first. Case does not matter.
+    pub fn search(&self, session: SessionId, query: &str) -> Result<Vec<Target>, SessionError> {
+        let query = query.to_lowercase();
+        let by_path: HashSet<String> = self.0.store.db().read(|connection| {
+            let Some(standing) = rows::standing(connection, session)? else { return Ok(HashSet::new()) };
+            let mut statement = connection.prepare_cached(
+                "SELECT DISTINCT entries.id FROM operations JOIN entries ON entries.seq = operations.entry
+                     JOIN changes ON changes.operation = operations.seq
+                 WHERE operations.session = ?1 AND operations.kind = 4
+                     AND instr(lower(CAST(changes.path AS TEXT)), ?2)",
+            )?;
+            let mut found = HashSet::new();
+            for session in Lineage::of(connection, standing.seq)?.sessions() {
+                for id in statement.query_map(params![session, query], |row| row.get(0))? {
+                    found.insert(id?);
+                }
+            }
+            Ok(found)
+        })?;
+        let mut targets = self.0.sessions().targets(session)?;
+        targets.retain(|target| {
+            let texts = target.files.tools.iter().chain(&target.label).chain([&target.text]);
+            texts.into_iter().any(|text| text.to_lowercase().contains(&query))
+                || by_path.contains(&target.id.to_string())
+        });
+        Ok(targets)
+    }
+
+    /// What `text` names: a label, the beginning of the id of a checkpoint or of an entry, or the number of a prompt; of that session
+    /// only, for entries, or of what it was forked from. A number that several sessions have, or that is a label or an id too, is
+    /// ambiguous.
+    pub fn resolve_point(&self, text: &str, session: Option<SessionId>) -> Result<Point, ResolveError> {
+        let entries = self.0.entries_like(text, session)?;
+        let checkpoint = self.0.checkpoints().resolve(text);
+        let others = entries.len() + usize::from(!matches!(checkpoint, Err(ResolveError::Unknown { .. })));
+        match (self.0.prompts_numbered(text, session)?.as_slice(), others) {
+            ([], _) => {}
+            (&[(session, seq)], 0) => {
+                let point = self.0.entry_point(session, seq)?;
+                return point.ok_or_else(|| ResolveError::Unknown { point: text.to_owned() });
+            }
+            (numbered, 0) => {
+                let sessions = numbered.iter().map(|(session, _)| *session).collect();
+                return Err(ResolveError::AmbiguousNumber { number: text.parse().unwrap_or_default(), sessions });
+            }
+            (numbered, _) => {
+                let count = numbered.len() + others;
+                return Err(ResolveError::AmbiguousPoint { point: text.to_owned(), count });
+            }
+        }
+        match (entries.len(), checkpoint) {
+            (0, Ok(checkpoint)) => self
+                .0
+                .entry_of(&checkpoint, session)
+                .map(|entry| entry.unwrap_or_else(|| Point::Checkpoint(Box::new(checkpoint)))),
+            (0, Err(err)) => Err(err),
+            (1, Err(ResolveError::Unknown { .. })) => {
+                let (session, seq) = entries[0];
+                self.0.entry_point(session, seq)?.ok_or_else(|| ResolveError::Unknown { point: text.to_owned() })
+            }
+            (_, _) => Err(ResolveError::AmbiguousPoint { point: text.to_owned(), count: others }),
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use super::writer::SessionError;
 use crate::base::id::{EntryId, SessionId};
 use crate::base::settings::Timestamp;
 use crate::history::lineage::{self, Lineage};
-use crate::history::sessions::{ForkedFrom, Session};
+use crate::history::sessions::{ForkedFrom, Session, Sessions};
 use crate::history::turn_summary::TurnSummary;
 use crate::workspace::Workspace;
 
@@ -77,10 +77,10 @@ pub enum ForkPlace {
     After(EntryId),
 }
 
-impl Workspace {
+impl Sessions<&Workspace> {
     /// How far a conversation has come.
     pub fn outline(&self, session: SessionId) -> Result<Outline, SessionError> {
-        let outline = self.store.db().read(|connection| {
+        let outline = self.0.store.db().read(|connection| {
             let Some(standing) = rows::standing(connection, session)? else { return Ok(None) };
             let prompts = rows::prompts(connection, standing.head)?.len() as u64;
             let mut at = connection.prepare_cached("SELECT at FROM entries WHERE seq = ?")?;
@@ -92,14 +92,14 @@ impl Workspace {
 
     /// All prompts that were ever said in a session, and its forks.
     pub fn prompt_tree(&self, session: SessionId) -> Result<PromptTree, SessionError> {
-        let forks = self.sessions()?.into_iter().rev();
+        let forks = self.0.sessions().all()?.into_iter().rev();
         let forks = forks.filter(|other| other.forked_from.as_ref().is_some_and(|from| from.session == session));
-        let tree = self.store.db().read(|connection| {
+        let tree = self.0.store.db().read(|connection| {
             let Some(standing) = rows::standing(connection, session)? else { return Ok(None) };
             let branches = Branches::of(connection, standing.seq)?;
             let mut prompts = prompts(connection, &standing, &branches)?;
             for prompt in &mut prompts {
-                prompt.files = prompt.files.take().map(|files| files.with_names(&self.env));
+                prompt.files = prompt.files.take().map(|files| files.with_names(&self.0.env));
             }
             let mut tree = PromptTree { prompts, forks: Vec::new() };
             for session in forks {

@@ -12,7 +12,7 @@ use super::{fork_handover, rows};
 use crate::base::id::SessionId;
 use crate::base::plain_file;
 use crate::base::settings::Timestamp;
-use crate::history::sessions::Shown;
+use crate::history::sessions::{Sessions, Shown};
 use crate::history::{lineage, operation, turn_summary};
 use crate::store::db::in_transaction;
 use crate::store::{Durability, StoreError};
@@ -32,27 +32,7 @@ pub struct Deleted {
     pub undone_forks: Vec<SessionId>,
 }
 
-impl Workspace {
-    /// Deletes a session with everything that only it needs; its forks keep what they were made from. Files stay as they are, and what
-    /// it did can no longer be taken back.
-    #[expect(clippy::needless_pass_by_value, reason = "nobody writes to it any more")]
-    pub fn delete_session(&mut self, writer: SessionWriter) -> Result<Deleted, SessionError> {
-        let session = writer.seq();
-        let _own = self.store.own()?;
-        // What it has replaced may still be needed to put everything in order.
-        if let Some(operation) = operation::unfinished(&self.store, session)? {
-            return Err(SessionError::Pending { operation: Box::new(operation) });
-        }
-        let undone_forks = self.undone_forks(writer.id())?;
-        self.store.db().erase_deleted()?;
-        let deleted = self.store.db().transaction(Durability::Synced, |tx| delete(tx, session))?;
-        self.store.db().erase();
-        writer::forget_lock(self.store.dir(), writer.id());
-        let gone: Vec<String> = undone_forks.iter().chain([&writer.id()]).map(ToString::to_string).collect();
-        forget_ties(self.store.dir(), &gone);
-        Ok(Deleted { undone_forks, ..deleted })
-    }
-
+impl Sessions<&Workspace> {
     /// Forks of a session that are undone: they go with it when it is deleted, with what was said in them.
     pub fn undone_forks(&self, session: SessionId) -> Result<Vec<SessionId>, StoreError> {
         let sql = format!(
@@ -62,10 +42,32 @@ impl Workspace {
              ) SELECT id FROM sessions JOIN undone USING (seq) WHERE id <> ?1 ORDER BY seq",
             Shown::No as u8
         );
-        self.store.db().read(|connection| {
+        self.0.store.db().read(|connection| {
             let id = |row: &rusqlite::Row<'_>| row.get(0).map(SessionId::from_bytes);
             connection.prepare_cached(&sql)?.query_map([&session.as_bytes()[..]], id)?.collect()
         })
+    }
+}
+
+impl Sessions<&mut Workspace> {
+    /// Deletes a session with everything that only it needs; its forks keep what they were made from. Files stay as they are, and what
+    /// it did can no longer be taken back.
+    #[expect(clippy::needless_pass_by_value, reason = "nobody writes to it any more")]
+    pub fn delete(&mut self, writer: SessionWriter) -> Result<Deleted, SessionError> {
+        let session = writer.seq();
+        let _own = self.0.store.own()?;
+        // What it has replaced may still be needed to put everything in order.
+        if let Some(operation) = operation::unfinished(&self.0.store, session)? {
+            return Err(SessionError::Pending { operation: Box::new(operation) });
+        }
+        let undone_forks = self.0.sessions().undone_forks(writer.id())?;
+        self.0.store.db().erase_deleted()?;
+        let deleted = self.0.store.db().transaction(Durability::Synced, |tx| delete(tx, session))?;
+        self.0.store.db().erase();
+        writer::forget_lock(self.0.store.dir(), writer.id());
+        let gone: Vec<String> = undone_forks.iter().chain([&writer.id()]).map(ToString::to_string).collect();
+        forget_ties(self.0.store.dir(), &gone);
+        Ok(Deleted { undone_forks, ..deleted })
     }
 }
 

@@ -4,6 +4,7 @@ use rusqlite::OptionalExtension;
 
 use crate::base::id::EntryId;
 use crate::history::checkpoint::{self, Checkpoint};
+use crate::history::sessions::Sessions;
 use crate::store::StoreError;
 use crate::workspace::Workspace;
 
@@ -18,10 +19,10 @@ pub struct TurnPoints {
     pub has_ended: bool,
 }
 
-impl Workspace {
+impl Sessions<&Workspace> {
     /// The checkpoints around the turn that a prompt began; `None` if nothing is known of such a turn.
     pub fn turn_points(&self, prompt: EntryId) -> Result<Option<TurnPoints>, StoreError> {
-        let found: Option<(i64, Option<i64>)> = self.store.db().read(|connection| {
+        let found: Option<(i64, Option<i64>)> = self.0.store.db().read(|connection| {
             let sql = "SELECT operations.before, operations.after FROM operations
                  JOIN entries ON entries.seq = operations.entry WHERE entries.id = ? AND operations.kind = 4";
             connection
@@ -31,7 +32,7 @@ impl Workspace {
         })?;
         let Some((before, after)) = found else { return Ok(None) };
         let point =
-            |seq: Option<i64>| seq.map(|seq| checkpoint::by_seq(&self.store, seq)).transpose().map(Option::flatten);
+            |seq: Option<i64>| seq.map(|seq| checkpoint::by_seq(&self.0.store, seq)).transpose().map(Option::flatten);
         Ok(Some(TurnPoints { before: point(Some(before))?, after: point(after)?, has_ended: after.is_some() }))
     }
 }

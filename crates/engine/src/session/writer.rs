@@ -20,6 +20,7 @@ use crate::base::settings::Timestamp;
 use crate::history::checkpoint;
 use crate::history::operation::{self, MadeBy, NewOperation, Operation, OperationKind, OperationState};
 use crate::history::session_lock::{is_live, lock_path, lock_patiently};
+use crate::history::sessions::Sessions;
 use crate::store::db::{Db, in_transaction};
 use crate::store::{Durability, StoreError};
 use crate::workspace::Workspace;
@@ -93,16 +94,16 @@ pub struct SessionWriter {
     _lock: File,
 }
 
-impl Workspace {
+impl Sessions<&Workspace> {
     /// Opens a session for writing. `random` gives fresh random bytes for entries that have to be added because a process died.
-    pub fn open_session(
+    pub fn open(
         &self,
         session: SessionId,
         at: Timestamp,
         random: &mut dyn FnMut() -> [u8; 10],
     ) -> Result<SessionWriter, SessionError> {
-        let lock = lock_patiently(self.store.dir(), session)?.ok_or(SessionError::Live { session })?;
-        let db = Db::open(&self.store.dir().join("retake.db"))?;
+        let lock = lock_patiently(self.0.store.dir(), session)?.ok_or(SessionError::Live { session })?;
+        let db = Db::open(&self.0.store.dir().join("retake.db"))?;
         let standing = db.read(|connection| rows::standing(connection, session))?;
         let standing = standing.ok_or(SessionError::NotAConversation { session })?;
         let mut writer = SessionWriter {
@@ -112,7 +113,7 @@ impl Workspace {
             head: None,
             conversation: Conversation::default(),
             draft: Vec::new(),
-            coming: coming_path(self.store.dir(), session),
+            coming: coming_path(self.0.store.dir(), session),
             _lock: lock,
         };
         writer.reload()?;
@@ -122,12 +123,12 @@ impl Workspace {
 
     /// Whether a process has the session open for writing.
     pub fn is_live(&self, session: SessionId) -> bool {
-        is_live(self.store.dir(), session)
+        is_live(self.0.store.dir(), session)
     }
 
     /// What a session's conversation is now.
     pub fn conversation(&self, session: SessionId) -> Result<Conversation, SessionError> {
-        let chain = self.store.db().read(|connection| {
+        let chain = self.0.store.db().read(|connection| {
             let Some(standing) = rows::standing(connection, session)? else { return Ok(None) };
             load::chain(connection, standing.head).map(Some)
         })?;
@@ -137,13 +138,13 @@ impl Workspace {
 
     /// What the user of a session is about to say.
     pub fn draft(&self, session: SessionId) -> Result<Vec<Part>, SessionError> {
-        let standing = self.store.db().read(|connection| rows::standing(connection, session))?;
+        let standing = self.0.store.db().read(|connection| rows::standing(connection, session))?;
         standing.map(|standing| standing.draft).ok_or(SessionError::NotAConversation { session })
     }
 
     /// Everything that was ever said in a session, abandoned branches included, oldest first.
     pub fn all_entries(&self, session: SessionId) -> Result<Vec<Entry>, SessionError> {
-        let all = self.store.db().read(|connection| {
+        let all = self.0.store.db().read(|connection| {
             let Some(standing) = rows::standing(connection, session)? else { return Ok(None) };
             rows::all(connection, standing.seq).map(Some)
         })?;

@@ -4,3 +4,8 @@ pub(crate) mod diff;
 pub(crate) mod gaps;
 pub(crate) mod presence;
 pub(crate) mod uncaptured;
+
+pub use crate::store::tree::{GapKind, Kind, Node};
+pub use diff::{Change, Changed};
+pub use gaps::Gap;
+pub use uncaptured::{Difference, LeftOut, UncapturedChange};

@@ -3,7 +3,11 @@
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Display;
 
-use retake_engine::{Change, Changed, Checkpoint, GapKind, Kind, Node, ObjectId, Side, Workspace, WorkspacePath};
+use retake_engine::checkpoint::Checkpoint;
+use retake_engine::id::ObjectId;
+use retake_engine::snapshot::{Change, Changed, GapKind, Kind, Node};
+use retake_engine::view::Side;
+use retake_engine::{Workspace, WorkspacePath};
 use retake_testkit::naive::{self, NaiveGap, NaiveKind, NaiveNode, NaiveNodes, NaiveTree};
 
 /// What a comparison can end in: all is as it should be, or a text for the failure report.
@@ -94,7 +98,7 @@ pub(crate) fn counted(what: &str, changed: Changed, last: &NaiveTree, found: &Na
 
 /// Compares the gaps that a checkpoint carries: exactly those that the tree has, and none for want of a steady look.
 pub(crate) fn gaps(what: &str, workspace: &Workspace, checkpoint: &Checkpoint, truth: &NaiveTree) -> Verdict {
-    let found = no_error("gaps", workspace.gaps(checkpoint))?;
+    let found = no_error("gaps", workspace.checkpoints().gaps(checkpoint))?;
     let name = |kind: GapKind| format!("{kind:?}");
     let found: BTreeSet<_> = found.iter().map(|gap| (gap.path.as_bytes().to_vec(), name(gap.kind))).collect();
     let truth: BTreeSet<_> = truth

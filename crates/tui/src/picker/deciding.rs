@@ -1,8 +1,9 @@
 //! Conflicts: what to do with each path that somebody else changed too. The safe choice comes first and holds until another is made.
 
 use retake_agent::document::{Bytes, ConflictFacts};
-use retake_engine::session::entry::EntryId;
-use retake_engine::{OnConflict, Scope};
+use retake_engine::id::EntryId;
+use retake_engine::rewind::OnConflict;
+use retake_engine::session::Scope;
 
 /// Paths that need a decision.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -34,8 +34,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use retake_agent::contract::{Command, Query, Reason, Refusal, Reply, Seen, SessionRef, State, Summarised};
 use retake_agent::document::RewindDocument;
 use retake_agent::view::View;
-use retake_engine::Scope;
-use retake_engine::session::entry::{Body, EntryId};
+use retake_engine::id::EntryId;
+use retake_engine::session::Scope;
+use retake_engine::session::entry::Body;
 
 use deciding::Deciding;
 pub use lines::Paths;

@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use retake_agent::document::Branch;
-use retake_engine::OnConflict;
+use retake_engine::rewind::OnConflict;
 
 use super::CrossingAnswer;
 use super::deciding::{Deciding, Decision, word};

@@ -8,7 +8,7 @@ use retake_agent::contract::{Outcome, Request, Response};
 use retake_agent::controller::{Closing, Handle};
 use retake_agent::live::{Answer, Asker, Listener, Live, Told};
 use retake_agent::view::View;
-use retake_engine::SessionId;
+use retake_engine::id::SessionId;
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::host::Problem;

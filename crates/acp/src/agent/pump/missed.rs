@@ -2,7 +2,8 @@
 //! would answer any more.
 
 use retake_agent::view::View;
-use retake_engine::session::entry::{Body, EntryId};
+use retake_engine::id::EntryId;
+use retake_engine::session::entry::Body;
 use serde_json::{Map, json};
 
 use super::{Goes, Pump, ended_in, running};

@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use retake_engine::session::entry::EntryId;
+use retake_engine::id::EntryId;
 use serde_json::{Value, json};
 
 use super::{Order, Purpose};

@@ -1,6 +1,7 @@
 //! What could be tried to have an inner session hold what is retained, the best first. Pure.
 
-use retake_engine::session::entry::{Block, Body, EndReason, Entry, EntryId};
+use retake_engine::id::EntryId;
+use retake_engine::session::entry::{Block, Body, EndReason, Entry};
 
 use crate::proxy::scribe::{chain, spoken};
 use crate::proxy::ties::{Inner, Known};

@@ -9,8 +9,9 @@ use std::time::Instant;
 
 use retake_agent::fresh;
 use retake_agent::question::in_words;
+use retake_engine::id::EntryId;
 use retake_engine::session::NewEntry;
-use retake_engine::session::entry::{Block, Body, Entry, EntryId, Outcome, Part, StopReason};
+use retake_engine::session::entry::{Block, Body, Entry, Outcome, Part, StopReason};
 
 use super::super::ties::Piece;
 use super::super::timeline::timing;

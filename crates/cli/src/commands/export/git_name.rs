@@ -2,7 +2,7 @@
 //!
 //! `git fast-import` writes them all the same; then the commit cannot be checked out, and servers reject it.
 
-use retake_engine::Kind;
+use retake_engine::snapshot::Kind;
 
 /// Whether git refuses a path with a part called `name`. `.git` itself, whatever its case, is one of these.
 pub(super) fn is_refused(name: &[u8], kind: Kind) -> bool {

@@ -21,6 +21,17 @@ use crate::workspace::Workspace;
 
 pub(crate) use next::{next_to_redo, next_to_undo, remember_gone};
 
+/// The operations of a workspace: what can be undone and redone. From [`Workspace::operations`].
+#[derive(Debug)]
+pub struct Operations<'a>(pub(crate) &'a Workspace);
+
+impl Workspace {
+    /// What can be undone and redone in it.
+    pub fn operations(&self) -> Operations<'_> {
+        Operations(self)
+    }
+}
+
 /// What an operation was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -354,34 +365,35 @@ pub(crate) fn owner_of(store: &Store, seq: i64) -> Result<i64, StoreError> {
     Ok(turn.flatten().unwrap_or(seq))
 }
 
-impl Workspace {
+impl Operations<'_> {
     /// All operations, newest first.
-    pub fn operations(&self) -> Result<Vec<Operation>, StoreError> {
-        self.store.db().read(|connection| select(connection, "ORDER BY operations.seq DESC", []))
+    pub fn all(&self) -> Result<Vec<Operation>, StoreError> {
+        self.0.store.db().read(|connection| select(connection, "ORDER BY operations.seq DESC", []))
     }
 
     /// The operation that an undo would take back now.
     pub fn next_to_undo(&self, session: Option<SessionId>) -> Result<Operation, OperationError> {
-        next_to_undo(&self.store, session_seq(&self.store, session)?)
+        next_to_undo(&self.0.store, session_seq(&self.0.store, session)?)
     }
 
     /// The undo that a redo would take back now.
     pub fn next_to_redo(&self, session: Option<SessionId>) -> Result<Operation, OperationError> {
-        next_to_redo(&self.store, session_seq(&self.store, session)?)
+        next_to_redo(&self.0.store, session_seq(&self.0.store, session)?)
     }
 
     /// The turn that the prompt with the id `prompt` began.
     pub fn turn_of(&self, prompt: &str) -> Result<Option<Operation>, StoreError> {
         let rest = "JOIN entries ON entries.seq = operations.entry WHERE entries.id = ? AND operations.kind = 4";
-        self.store.db().read(|connection| Ok(select(connection, rest, [prompt])?.pop()))
+        self.0.store.db().read(|connection| Ok(select(connection, rest, [prompt])?.pop()))
     }
 
     /// The operation that `text` names: the beginning of an id.
-    pub fn resolve_operation(&self, text: &str) -> Result<Operation, OperationError> {
+    pub fn resolve(&self, text: &str) -> Result<Operation, OperationError> {
         let lower = text.to_ascii_lowercase();
         let usable = lower.len() >= limits::MIN_ID_DIGITS && lower.bytes().all(|b| b.is_ascii_hexdigit());
         let mut candidates = match usable {
             true => self
+                .0
                 .store
                 .db()
                 .read(|connection| select(connection, "WHERE operations.handle GLOB ?", [format!("{lower}*")]))?,

@@ -11,7 +11,10 @@ use rusqlite::{Transaction, params};
 use super::{ChangeKind, OpenWindow, Reach};
 use crate::base::path::WorkspacePath;
 use crate::base::progress::Progress;
-use crate::history::checkpoint::{Checkpoint, CheckpointError, NewCheckpoint, Purpose, RuleChanges, sequence_of};
+use crate::history::checkpoint::{
+    Checkpoint, CheckpointError, Checkpoints, NewCheckpoint, Purpose, RuleChanges, sequence_of,
+};
+use crate::history::owner::Changes;
 use crate::store::db::in_transaction;
 use crate::store::tree::Kind;
 use crate::store::{Durability, StoreError};
@@ -44,26 +47,13 @@ impl Workspace {
             paths.iter().try_for_each(|path| insert.execute([path.as_bytes()]).map(drop).map_err(in_transaction(tx)))
         })
     }
+}
 
-    /// Takes a checkpoint and applies the ignore rules as they are: what was held because an agent or a command had changed a rule is
-    /// not captured any more.
-    #[expect(clippy::needless_pass_by_value, reason = "an id is for one checkpoint only")]
-    pub fn checkpoint_applying_rules(
-        &mut self,
-        new: NewCheckpoint,
-        durability: Durability,
-        progress: &dyn Progress,
-    ) -> Result<Checkpoint, CheckpointError> {
-        self.store
-            .db()
-            .transaction(durability, |tx| tx.execute("DELETE FROM held", []).map(drop).map_err(in_transaction(tx)))?;
-        self.take(&new, &Purpose { rule_changes: RuleChanges::Apply, ..Purpose::ASKED }, durability, progress)
-    }
-
+impl Changes<'_> {
     /// What changed ignore rules mean for `checkpoint`.
     pub fn coverage(&self, checkpoint: &Checkpoint) -> Result<Coverage, StoreError> {
-        let Some(seq) = sequence_of(&self.store, checkpoint.id)? else { return Ok(Coverage::default()) };
-        self.store.db().read(|connection| {
+        let Some(seq) = sequence_of(&self.0.store, checkpoint.id)? else { return Ok(Coverage::default()) };
+        self.0.store.db().read(|connection| {
             let count = |sql: &str| {
                 connection.prepare_cached(sql)?.query_row(params![seq], |row| row.get::<_, u64>(0))
             };
@@ -79,6 +69,24 @@ impl Workspace {
                 no_longer: count(&left_out)?,
             })
         })
+    }
+}
+
+impl Checkpoints<&mut Workspace> {
+    /// Takes a checkpoint and applies the ignore rules as they are: what was held because an agent or a command had changed a rule is
+    /// not captured any more.
+    #[expect(clippy::needless_pass_by_value, reason = "an id is for one checkpoint only")]
+    pub fn take_applying_rules(
+        &mut self,
+        new: NewCheckpoint,
+        durability: Durability,
+        progress: &dyn Progress,
+    ) -> Result<Checkpoint, CheckpointError> {
+        self.0
+            .store
+            .db()
+            .transaction(durability, |tx| tx.execute("DELETE FROM held", []).map(drop).map_err(in_transaction(tx)))?;
+        self.0.take(&new, &Purpose { rule_changes: RuleChanges::Apply, ..Purpose::ASKED }, durability, progress)
     }
 }
 

@@ -8,10 +8,11 @@ use super::{FileTime, OpenWindow, Reach, Verdict, heartbeat, rows};
 use crate::base::path::WorkspacePath;
 use crate::history::capture::knower;
 use crate::history::checkpoint;
+use crate::history::owner::Changes;
+use crate::history::owner::window::Windows;
 use crate::snapshot::presence::Known;
 use crate::store::db::in_transaction;
 use crate::store::{Durability, StoreError};
-use crate::workspace::Workspace;
 
 /// What a tool does, as far as is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,11 +23,32 @@ pub enum Runs {
     Command,
 }
 
-impl Workspace {
+impl Changes<'_> {
+    /// Those of `paths` of which the newest checkpoint does not tell what was there: the rules leave them out, or they are gaps.
+    pub fn unseen(&self, paths: &[WorkspacePath]) -> Result<Vec<WorkspacePath>, StoreError> {
+        let Some(newest) = checkpoint::newest(&self.0.store)? else { return Ok(paths.to_vec()) };
+        let known = knower(&self.0.store, &newest)?;
+        let mut unseen = Vec::new();
+        for path in paths {
+            if known.at(path)? == Known::Unknown {
+                unseen.push(path.clone());
+            }
+        }
+        Ok(unseen)
+    }
+
+    /// When `path` last changed, as the kernel noted it; `None` if that cannot be told.
+    pub fn last(&self, path: &WorkspacePath) -> Result<Option<FileTime>, StoreError> {
+        let Some(newest) = checkpoint::newest(&self.0.store)? else { return Ok(None) };
+        heartbeat::last_change(&self.0.env.root, path, &knower(&self.0.store, &newest)?)
+    }
+}
+
+impl Windows<'_> {
     /// Says what a window with spans is open for, in the place of what was said before: the tool, and whether that runs a command, which
     /// may do more than change files.
     pub fn describe(&mut self, window: &mut Window, tool: &str, runs: Runs) -> Result<(), StoreError> {
-        self.store.db().transaction(Durability::Soon, |tx| {
+        self.0.store.db().transaction(Durability::Soon, |tx| {
             let sql = "UPDATE windows SET tool = ?1, everything = ?2 WHERE seq = ?3 AND everything IN (2, 3)";
             let everything = match runs {
                 Runs::Edits => 2,
@@ -39,12 +61,12 @@ impl Workspace {
     }
 
     /// Says that a tool in a window writes `paths`; its spans tell when. They are captured from now on whatever the rules say; what was
-    /// there before is known only of those that are not [`unseen`](Self::unseen).
+    /// there before is known only of those that are not [`unseen`](super::Changes::unseen).
     pub fn claim(&mut self, window: &Window, paths: &[WorkspacePath]) -> Result<(), StoreError> {
         if paths.is_empty() {
             return Ok(());
         }
-        self.store.db().transaction(Durability::Soon, |tx| {
+        self.0.store.db().transaction(Durability::Soon, |tx| {
             let wrap = in_transaction(tx);
             for path in paths {
                 let sql = "INSERT OR IGNORE INTO window_paths (path, window) VALUES (?, ?)";
@@ -53,25 +75,6 @@ impl Workspace {
             }
             Ok(())
         })
-    }
-
-    /// Those of `paths` of which the newest checkpoint does not tell what was there: the rules leave them out, or they are gaps.
-    pub fn unseen(&self, paths: &[WorkspacePath]) -> Result<Vec<WorkspacePath>, StoreError> {
-        let Some(newest) = checkpoint::newest(&self.store)? else { return Ok(paths.to_vec()) };
-        let known = knower(&self.store, &newest)?;
-        let mut unseen = Vec::new();
-        for path in paths {
-            if known.at(path)? == Known::Unknown {
-                unseen.push(path.clone());
-            }
-        }
-        Ok(unseen)
-    }
-
-    /// When `path` last changed, as the kernel noted it; `None` if that cannot be told.
-    pub fn last_change(&self, path: &WorkspacePath) -> Result<Option<FileTime>, StoreError> {
-        let Some(newest) = checkpoint::newest(&self.store)? else { return Ok(None) };
-        heartbeat::last_change(&self.env.root, path, &knower(&self.store, &newest)?)
     }
 }
 

@@ -22,11 +22,23 @@ use crate::base::id::{CheckpointId, OperationId, SessionId};
 use crate::base::path::WorkspacePath;
 use crate::base::settings::Timestamp;
 use crate::store::tree::Node;
+use crate::workspace::Workspace;
 
 pub use held::Coverage;
 pub use late_attribution::Runs;
 pub use span::{Claim, Counts, FileTime, Span, Spans};
-pub use window::{Began, NewWindow, PartOf, Reach, Window, WindowId};
+pub use window::{Began, NewWindow, PartOf, Reach, Window, WindowId, Windows};
+
+/// Who changed what in a workspace. From [`Workspace::changes`].
+#[derive(Debug)]
+pub struct Changes<'a>(pub(crate) &'a Workspace);
+
+impl Workspace {
+    /// Who changed what in it.
+    pub fn changes(&self) -> Changes<'_> {
+        Changes(self)
+    }
+}
 
 /// How sure it is that a session made a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]

@@ -19,11 +19,23 @@ use crate::base::plain_file;
 use crate::base::progress::Progress;
 use crate::history::checkpoint::{Checkpoint, CheckpointError, NewCheckpoint, Origin, Purpose, RuleChanges};
 use crate::history::operation::{self, MadeBy, NewOperation, OperationKind, OperationState};
+use crate::history::owner::Changes;
 use crate::history::sessions::sequence;
 use crate::history::turn_summary;
 use crate::store::db::in_transaction;
 use crate::store::{Durability, Store, StoreError, create_private_dirs};
 use crate::workspace::Workspace;
+
+/// Tool calls in a workspace. A window is open for as long as one runs, and what changes meanwhile is attributed to it. From [`Workspace::windows`].
+#[derive(Debug)]
+pub struct Windows<'a>(pub(crate) &'a mut Workspace);
+
+impl Workspace {
+    /// Tool calls in it: what they change is attributed to them.
+    pub fn windows(&mut self) -> Windows<'_> {
+        Windows(self)
+    }
+}
 
 /// What a tool may change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +76,7 @@ pub enum PartOf {
     Nothing,
 }
 
-/// A tool call under way. Dropped without [`Workspace::end`], it ends with the next checkpoint.
+/// A tool call under way. Dropped without [`Windows::end`], it ends with the next checkpoint.
 #[derive(Debug)]
 pub struct Window {
     pub(crate) seq: i64,
@@ -111,7 +123,35 @@ impl Window {
     }
 }
 
-impl Workspace {
+impl Changes<'_> {
+    /// What happened to `path` and to everything below it, newest first.
+    pub fn of_path(&self, path: &WorkspacePath) -> Result<Vec<PathChange>, StoreError> {
+        rows::history(&self.0.store, path)
+    }
+
+    /// Paths that tools of `session` created after checkpoint `from`, up to checkpoint `to`, where an ignore rule of theirs hides them:
+    /// they are not captured, and a rewind takes them back all the same.
+    pub fn hidden_by(
+        &self,
+        session: SessionId,
+        from: &Checkpoint,
+        to: &Checkpoint,
+    ) -> Result<BTreeSet<WorkspacePath>, StoreError> {
+        let seq = |checkpoint: &Checkpoint| crate::history::checkpoint::sequence_of(&self.0.store, checkpoint.id);
+        let (Some(from), Some(to)) = (seq(from)?, seq(to)?) else { return Ok(BTreeSet::new()) };
+        rows::hidden_by(&self.0.store, session, from, to)
+    }
+
+    /// Who changed what after checkpoint `from`, up to checkpoint `to` or the newest one, in order.
+    pub fn between(&self, from: &Checkpoint, to: Option<&Checkpoint>) -> Result<Vec<PathChange>, StoreError> {
+        let seq = |checkpoint: &Checkpoint| crate::history::checkpoint::sequence_of(&self.0.store, checkpoint.id);
+        let from = seq(from)?.unwrap_or(i64::MAX);
+        let to = to.map(seq).transpose()?.flatten().unwrap_or(i64::MAX);
+        rows::between(&self.0.store, from, to)
+    }
+}
+
+impl Windows<'_> {
     /// Begins a tool call: takes a checkpoint and opens a window after it. What the tool changes is attributed to it by
     /// every checkpoint until [`end`](Self::end).
     #[expect(clippy::needless_pass_by_value, reason = "an id is for one checkpoint only")]
@@ -121,12 +161,12 @@ impl Workspace {
         new: NewCheckpoint,
         progress: &dyn Progress,
     ) -> Result<Began, CheckpointError> {
-        let session = sequence(&self.store, window.session)?.ok_or(CheckpointError::UnknownSession)?;
+        let session = sequence(&self.0.store, window.session)?.ok_or(CheckpointError::UnknownSession)?;
         for path in &window.declared {
-            self.declare(path)?;
+            self.0.windows().declare(path)?;
         }
         let at = new.at;
-        let store_dir = self.store.dir().to_owned();
+        let store_dir = self.0.store.dir().to_owned();
         let opened = std::cell::RefCell::new(None);
         let purpose = Purpose {
             origin: Origin::Before,
@@ -153,7 +193,7 @@ impl Workspace {
                 Ok(())
             },
         };
-        let before = self.take(&new, &purpose, Durability::Soon, progress)?;
+        let before = self.0.take(&new, &purpose, Durability::Soon, progress)?;
         let (seq, (path, lock)) = opened.into_inner().expect("a checkpoint that was taken has its window");
         let operation = match window.operation {
             PartOf::Own(id) | PartOf::Turn(id) => Some(id),
@@ -174,8 +214,8 @@ impl Workspace {
         durability: Durability,
         progress: &dyn Progress,
     ) -> Result<Checkpoint, CheckpointError> {
-        let session = sequence(&self.store, window.session)?.ok_or(CheckpointError::UnknownSession)?;
-        let store_dir = self.store.dir().to_owned();
+        let session = sequence(&self.0.store, window.session)?.ok_or(CheckpointError::UnknownSession)?;
+        let store_dir = self.0.store.dir().to_owned();
         let purpose = Purpose {
             origin: Origin::After,
             session: Some((session, window.session)),
@@ -191,7 +231,7 @@ impl Workspace {
                 close(tx, window.seq, seq, ended(&store_dir, window.seq).unwrap_or_else(FileTime::now))
             },
         };
-        let after = self.take(&new, &purpose, durability, progress)?;
+        let after = self.0.take(&new, &purpose, durability, progress)?;
         // If it stays, it is a file that nobody has locked.
         std::fs::remove_file(&window.path).ok();
         window.spans().remove();
@@ -201,7 +241,7 @@ impl Workspace {
     /// Takes a window back that turned out to be open for nothing: what changed since then is not its own.
     #[expect(clippy::needless_pass_by_value, reason = "a window ends once")]
     pub fn withdraw(&mut self, window: Window) -> Result<(), StoreError> {
-        self.store.db().transaction(Durability::Soon, |tx| {
+        self.0.store.db().transaction(Durability::Soon, |tx| {
             let wrap = in_transaction(tx);
             // Somebody else's checkpoint may have found changes of it meanwhile: those stay its own.
             let unused = "NOT EXISTS (SELECT 1 FROM changes WHERE changes.window = windows.seq)";
@@ -224,37 +264,11 @@ impl Workspace {
         new: NewCheckpoint,
         progress: &dyn Progress,
     ) -> Result<Option<Checkpoint>, CheckpointError> {
-        if rows::open_windows(&self.store)?.is_empty() {
+        if rows::open_windows(&self.0.store)?.is_empty() {
             return Ok(None);
         }
         let purpose = Purpose { origin: Origin::Safety, note: Some("going back".to_owned()), ..Purpose::ASKED };
-        self.take(&new, &purpose, Durability::Synced, progress).map(Some)
-    }
-
-    /// What happened to `path` and to everything below it, newest first.
-    pub fn history(&self, path: &WorkspacePath) -> Result<Vec<PathChange>, StoreError> {
-        rows::history(&self.store, path)
-    }
-
-    /// Paths that tools of `session` created after checkpoint `from`, up to checkpoint `to`, where an ignore rule of theirs hides them:
-    /// they are not captured, and a rewind takes them back all the same.
-    pub fn hidden_by(
-        &self,
-        session: SessionId,
-        from: &Checkpoint,
-        to: &Checkpoint,
-    ) -> Result<BTreeSet<WorkspacePath>, StoreError> {
-        let seq = |checkpoint: &Checkpoint| crate::history::checkpoint::sequence_of(&self.store, checkpoint.id);
-        let (Some(from), Some(to)) = (seq(from)?, seq(to)?) else { return Ok(BTreeSet::new()) };
-        rows::hidden_by(&self.store, session, from, to)
-    }
-
-    /// Who changed what after checkpoint `from`, up to checkpoint `to` or the newest one, in order.
-    pub fn changes(&self, from: &Checkpoint, to: Option<&Checkpoint>) -> Result<Vec<PathChange>, StoreError> {
-        let seq = |checkpoint: &Checkpoint| crate::history::checkpoint::sequence_of(&self.store, checkpoint.id);
-        let from = seq(from)?.unwrap_or(i64::MAX);
-        let to = to.map(seq).transpose()?.flatten().unwrap_or(i64::MAX);
-        rows::between(&self.store, from, to)
+        self.0.take(&new, &purpose, Durability::Synced, progress).map(Some)
     }
 }
 

@@ -10,6 +10,7 @@ use crate::rewind::{Goal, KeptBecause, RewindRequest};
 use crate::snapshot::gaps::Gap;
 use crate::store::tree::{GapKind, encode_node};
 use crate::store::{bundle, pack, record};
+use crate::workspace::Workspace;
 use crate::workspace::view::Side;
 
 const SECRET: &[u8] = b"correct horse battery staple, correct horse battery staple";
@@ -28,14 +29,14 @@ impl Scene {
 
     fn take(&mut self, day: i64) -> Checkpoint {
         let new = self.next(day);
-        self.workspace.checkpoint(new, Durability::Soon, &NoProgress).expect("there is room")
+        self.workspace.checkpoints_mut().take(new, Durability::Soon, &NoProgress).expect("there is room")
     }
 
     fn purge(&mut self, paths: &[&str]) -> crate::maintenance::Purged {
         let paths: Vec<WorkspacePath> = paths.iter().map(|text| path(text)).collect();
-        let purged = self.workspace.purge(&paths, &NoProgress).expect("nothing is in the way");
-        assert!(!purged.stopped && !self.workspace.is_purge_unfinished().expect("it can be read"));
-        let integrity = self.workspace.check().expect("it can be checked");
+        let purged = self.workspace.maintenance_mut().purge(&paths, &NoProgress).expect("nothing is in the way");
+        assert!(!purged.stopped && !self.workspace.maintenance().is_purge_unfinished().expect("it can be read"));
+        let integrity = self.workspace.maintenance().check().expect("it can be checked");
         assert!(integrity.damage.is_empty() && integrity.affected.is_empty(), "{integrity:?}");
         purged
     }
@@ -43,7 +44,7 @@ impl Scene {
     /// Every file and link of every checkpoint, with its content.
     fn everything(&self) -> BTreeMap<(CheckpointId, Vec<u8>), Vec<u8>> {
         let mut found = BTreeMap::new();
-        for checkpoint in self.workspace.checkpoints().expect("they can be listed") {
+        for checkpoint in self.workspace.checkpoints().all().expect("they can be listed") {
             let side = Side::Stored(checkpoint.snapshot);
             let mut queue = vec![None];
             while let Some(above) = queue.pop() {
@@ -96,7 +97,7 @@ fn no_byte_of_a_purged_file_is_left_and_everything_else_is() {
     s.write("config/.env", secret(2));
     s.write("config/other", "kept");
     let labelled = s.take(3);
-    s.workspace.set_label(labelled.id, Some("kept")).expect("it is free");
+    s.workspace.checkpoints_mut().set_label(labelled.id, Some("kept")).expect("it is free");
     s.write("config/.env", [secret(3), vec![7; 2 << 20], secret(4)].concat());
     s.write("src/main.rs", "fn main() { run() }\n".repeat(50));
     s.take(4);
@@ -112,11 +113,11 @@ fn no_byte_of_a_purged_file_is_left_and_everything_else_is() {
     assert!(purged.on_disk.is_empty() && purged.bytes_after < purged.bytes_before, "{purged:?}");
     assert_eq!(s.everything(), expected);
     assert_nowhere(s.workspace.store_dir(), SECRET);
-    assert!(s.workspace.history(&path("config/.env")).expect("it can be read").is_empty());
+    assert!(s.workspace.changes().of_path(&path("config/.env")).expect("it can be read").is_empty());
     let gaps = |s: &Scene, day: i64| {
-        let checkpoints = s.workspace.checkpoints().expect("they can be listed");
+        let checkpoints = s.workspace.checkpoints().all().expect("they can be listed");
         let found = checkpoints.iter().find(|checkpoint| checkpoint.at.0 == day * DAY_MS).expect("it is there");
-        (s.workspace.gaps(found).expect("they can be read"), found.gap_count)
+        (s.workspace.checkpoints().gaps(found).expect("they can be read"), found.gap_count)
     };
     let gap = Gap { path: path("config/.env"), kind: GapKind::Purged };
     assert_eq!(gaps(&s, 3), (vec![gap], 1));
@@ -156,7 +157,10 @@ fn a_rewind_leaves_what_was_purged_alone() {
     s.write("file", "now");
     s.take(2);
     assert_eq!(s.purge(&["key"]).on_disk, [path("key")]);
-    let plan = s.workspace.plan(&RewindRequest::new(Goal::Exact { checkpoint: then.id, session: None }), &NoProgress);
+    let plan = s
+        .workspace
+        .rewinds()
+        .plan(&RewindRequest::new(Goal::Exact { checkpoint: then.id, session: None }), &NoProgress);
     let plan = plan.expect("it is there");
     let touched: Vec<&[u8]> = plan.paths.iter().map(|planned| planned.path.as_bytes()).collect();
     assert_eq!(touched, [b"file"]);
@@ -185,7 +189,7 @@ fn a_purged_folder_goes_with_everything_below_and_what_others_hold_is_told() {
 #[test]
 fn rows_that_tell_of_a_purged_path_go_too() {
     let mut s = Scene::new();
-    s.workspace.declare(&path("key/a")).expect("it can be written");
+    s.workspace.windows().declare(&path("key/a")).expect("it can be written");
     s.write("key/a", secret(1));
     s.take(1);
     s.write("key/a", secret(2));
@@ -208,7 +212,7 @@ fn an_interrupted_rewind_comes_before_a_purge() {
     s.run("INSERT INTO operations (id, handle, at, kind, what, before, state) VALUES (zeroblob(16), '01', 0, 1, 'x', 1, 0)");
     let done = s.workspace.store.db().transaction(Durability::Soon, |tx| intent::insert(tx, 1, &[], &[]));
     done.expect("the operation is there");
-    let refused = s.workspace.purge(&[path("file")], &NoProgress);
+    let refused = s.workspace.maintenance_mut().purge(&[path("file")], &NoProgress);
     assert!(matches!(refused, Err(PurgeError::Pending { .. })), "{refused:?}");
 }
 
@@ -222,8 +226,8 @@ fn an_interrupted_purge_is_finished_by_the_next_clean_up() {
     s.checkpoint(4, b"y");
     // As if the process had died right after the checkpoints were rewritten.
     s.run("DELETE FROM checkpoints WHERE seq = 3; INSERT INTO meta VALUES ('purging', 1)");
-    s.workspace.gc(Timestamp(5 * DAY_MS), &NoProgress).expect("the store can be cleaned up");
-    assert!(!s.workspace.is_purge_unfinished().expect("it can be read"));
+    s.workspace.maintenance_mut().gc(Timestamp(5 * DAY_MS), &NoProgress).expect("the store can be cleaned up");
+    assert!(!s.workspace.maintenance().is_purge_unfinished().expect("it can be read"));
     assert_nowhere(s.workspace.store_dir(), SECRET);
 }
 
@@ -236,15 +240,15 @@ fn an_idle_process_does_not_keep_what_is_purged_and_goes_on() {
     s.write("other", "x");
     let new = s.next(2);
     drop(std::mem::replace(&mut s.workspace, Workspace::open(idle.env.clone()).expect("it is a workspace")));
-    idle.checkpoint(new, Durability::Soon, &NoProgress).expect("there is room");
+    idle.checkpoints_mut().take(new, Durability::Soon, &NoProgress).expect("there is room");
     fs::remove_file(s.root.join("file")).expect("it was there");
     s.purge(&["file"]);
     assert_nowhere(s.workspace.store_dir(), SECRET);
     s.write("more", "of it");
     let new = s.next(3);
-    let made = idle.checkpoint(new, Durability::Soon, &NoProgress).expect("there is room");
+    let made = idle.checkpoints_mut().take(new, Durability::Soon, &NoProgress).expect("there is room");
     idle.sync().expect("it can be synced");
     assert_eq!(made.changed.added, 1);
-    let integrity = s.workspace.check().expect("it can be checked");
+    let integrity = s.workspace.maintenance().check().expect("it can be checked");
     assert!(integrity.damage.is_empty() && integrity.affected.is_empty(), "{integrity:?}");
 }

@@ -2,10 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use retake_engine::{
-    Action, Applied, Certainty, Checkpoint, Conflict, Kind, Node, ObjectId, OnConflict, OperationKind, OperationState,
-    Owner, PathStatus, Plan, SessionId, Workspace,
-};
+use retake_engine::Workspace;
+use retake_engine::changes::{Certainty, Owner};
+use retake_engine::checkpoint::Checkpoint;
+use retake_engine::id::{ObjectId, SessionId};
+use retake_engine::operation::{OperationKind, OperationState};
+use retake_engine::rewind::{Action, Applied, Conflict, OnConflict, PathStatus, Plan};
+use retake_engine::snapshot::{Kind, Node};
 use retake_testkit::naive::{Everything, NaiveKind, NaiveNode, NaiveNodes, Shape, Thing};
 
 use super::expect::{Expected, Planned, name};
@@ -115,7 +118,8 @@ pub(super) fn statuses(applied: &Applied, expected: &Expected) -> Verdict {
 /// Compares the list of points and the operation log.
 pub(super) fn log(workspace: &Workspace, model: &Model) -> Verdict {
     let mut wrong = Vec::new();
-    let points: Vec<_> = no_error("checkpoints", workspace.checkpoints())?.iter().rev().map(|point| point.id).collect();
+    let points: Vec<_> =
+        no_error("checkpoints", workspace.checkpoints().all())?.iter().rev().map(|point| point.id).collect();
     let truth: Vec<_> = model.points.iter().map(|point| point.id).collect();
     if points != truth {
         wrong.push(format!("points {points:?}\n    expected {truth:?}"));
@@ -126,7 +130,7 @@ pub(super) fn log(workspace: &Workspace, model: &Model) -> Verdict {
         OperationIs::Undo => OperationKind::Undo,
         OperationIs::Redo => OperationKind::Redo,
     };
-    let found = no_error("operations", workspace.operations())?;
+    let found = no_error("operations", workspace.operations().all())?;
     let found: Vec<_> = found
         .iter()
         .rev()
@@ -280,10 +284,10 @@ pub(super) fn safety(before: &Everything, after: &Everything, saved: &NaiveNodes
 
 /// Compares all that the engine attributes with what the model does.
 pub(super) fn attribution(workspace: &Workspace, model: &Model, sessions: &[SessionId; 2], met: &mut Met) -> Verdict {
-    let checkpoints = no_error("checkpoints", workspace.checkpoints())?;
+    let checkpoints = no_error("checkpoints", workspace.checkpoints().all())?;
     let first: Option<&Checkpoint> = checkpoints.last();
     let Some(first) = first else { return Ok(()) };
-    let found = no_error("changes", workspace.changes(first, None))?;
+    let found = no_error("changes", workspace.changes().between(first, None))?;
     let mut wrong = Vec::new();
     let rows: Vec<_> = model.rows.iter().filter(|row| row.happening == Happening::Changed).collect();
     if found.len() != rows.len() {

@@ -2,12 +2,14 @@
 
 use std::path::Path;
 
+use retake_engine::checkpoint::Origin;
+use retake_engine::id::EntryId;
+use retake_engine::operation::{MadeBy, OperationKind};
 use retake_engine::session::context::RETAKE;
 use retake_engine::session::entry::{
     Block, Body, CallId, Details, EndReason, Entry, Outcome, Part, StopReason, SummaryBy, Todo, TodoState, Usage,
 };
 use retake_engine::session::{NewEntry, NewTurn, Span, TurnSummary};
-use retake_engine::{EntryId, MadeBy, OperationKind, Origin};
 use retake_testkit::naive::force::Hand;
 
 use super::model::head;

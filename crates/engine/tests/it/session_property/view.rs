@@ -7,7 +7,7 @@
 
 use std::ops::RangeInclusive;
 
-use retake_engine::EntryId;
+use retake_engine::id::EntryId;
 use retake_engine::session::Span;
 use retake_engine::session::context::{Context, Message, RETAKE};
 use retake_engine::session::entry::{Block, Body, CallId, Details, Entry, Outcome, Part, SummaryBy};

@@ -2,7 +2,7 @@
 
 use retake_agent::contract::{Action, Change, ChangeGoal, Command, DiffOf, Extent, Query, Reason, Seen, WhileRunning};
 use retake_agent::document::{Bytes, ConflictFacts, File, NotRestoredFacts, RewindDocument};
-use retake_engine::{Conflict, LedgerItem, Means, OnConflict};
+use retake_engine::rewind::{Conflict, LedgerItem, Means, OnConflict};
 
 use super::*;
 use crate::app::{Next, Place};
