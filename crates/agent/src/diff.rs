@@ -2,7 +2,7 @@
 
 use retake_engine::id::SnapshotId;
 use retake_engine::rewind::{Plan, PlannedPath};
-use retake_engine::snapshot::{Kind, Node};
+use retake_engine::snapshot::{Node, NodeKind};
 use retake_engine::view::{ContentError, Side};
 use retake_engine::{Workspace, WorkspacePath};
 use serde::{Deserialize, Serialize};
@@ -125,7 +125,7 @@ pub(crate) fn between(
     let mut budget = limits::MAX_DIFF_LINES;
     let content = |side: &Side<'_>, path: &WorkspacePath, node: Option<&Node>| {
         let mut bytes = Vec::new();
-        if let Some(node) = node.filter(|node| node.kind != Kind::Directory) {
+        if let Some(node) = node.filter(|node| node.kind != NodeKind::Directory) {
             workspace.content(side, path, node, &mut bytes)?;
         }
         Ok(bytes)
@@ -144,7 +144,7 @@ fn read(
     place: Place,
 ) -> Result<Vec<u8>, ContentError> {
     let mut bytes = Vec::new();
-    if let Some(node) = node.filter(|node| node.kind != Kind::Directory) {
+    if let Some(node) = node.filter(|node| node.kind != NodeKind::Directory) {
         match place {
             Place::Disk => workspace.content_on_disk(path, node, &mut bytes)?,
             // A stored content is found by its own id, whatever snapshot it is in.
@@ -156,7 +156,7 @@ fn read(
 
 /// What there is to say about a path beside its content.
 fn about(before: Option<&Node>, after: Option<&Node>) -> Option<String> {
-    let is_link = |node: &Node| node.kind == Kind::Symlink;
+    let is_link = |node: &Node| node.kind == NodeKind::Symlink;
     let link = match (before.map(is_link), after.map(is_link)) {
         (Some(true), Some(false)) => Some("was a symbolic link".to_owned()),
         (Some(false), Some(true)) => Some("becomes a symbolic link".to_owned()),
@@ -190,7 +190,7 @@ fn contents(
     let path = Bytes::new(path.as_bytes());
     let instead = |why: Instead| FileDiff::instead(path.clone(), why);
     let nodes = [before, after];
-    if nodes.iter().flatten().all(|node| node.kind == Kind::Directory) {
+    if nodes.iter().flatten().all(|node| node.kind == NodeKind::Directory) {
         return instead(Instead::Directory);
     }
     if before.map(|node| node.content) == after.map(|node| node.content) {

@@ -10,7 +10,7 @@ use std::collections::{BTreeSet, BinaryHeap};
 use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 use retake_engine::id::SnapshotId;
-use retake_engine::snapshot::{Kind, Node};
+use retake_engine::snapshot::{Node, NodeKind};
 use retake_engine::view::Side;
 use retake_engine::{StoreError, Workspace, WorkspacePath};
 
@@ -56,7 +56,7 @@ impl FileList {
     fn put(&mut self, path: &WorkspacePath, node: Option<&Node>) {
         let Ok(path) = std::str::from_utf8(path.as_bytes()) else { return };
         match node {
-            Some(node) if node.kind != Kind::Directory => self.paths.insert(path.to_owned()),
+            Some(node) if node.kind != NodeKind::Directory => self.paths.insert(path.to_owned()),
             _ => self.paths.remove(path),
         };
     }

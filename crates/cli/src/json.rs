@@ -6,7 +6,7 @@ pub use retake_agent::document::{Bytes, GapList, VERSION};
 use retake_agent::listing::PointOf;
 use retake_engine::changes::Coverage;
 use retake_engine::checkpoint::{Checkpoint, Origin};
-use retake_engine::snapshot::{Changed, Gap, Kind, Node};
+use retake_engine::snapshot::{Changed, Gap, Node, NodeKind};
 use serde::Serialize;
 
 use crate::clock;
@@ -182,9 +182,9 @@ impl NodeFacts {
     pub fn new(node: &Node) -> Self {
         Self {
             kind: match node.kind {
-                Kind::File => "file",
-                Kind::Symlink => "symlink",
-                Kind::Directory => "directory",
+                NodeKind::File => "file",
+                NodeKind::Symlink => "symlink",
+                NodeKind::Directory => "directory",
             },
             mode: format!("{:04o}", node.mode),
             size: node.size,

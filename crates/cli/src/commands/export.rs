@@ -12,7 +12,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use retake_engine::checkpoint::Checkpoint;
 use retake_engine::id::ObjectId;
-use retake_engine::snapshot::{Kind, Node};
+use retake_engine::snapshot::{Node, NodeKind};
 use retake_engine::view::Side;
 use retake_engine::{Workspace, WorkspacePath};
 use serde::Serialize;
@@ -207,13 +207,13 @@ impl<W: Write> Stream<'_, W> {
                 continue;
             }
             let mode = match node.kind {
-                Kind::Directory => {
+                NodeKind::Directory => {
                     self.contents(checkpoint, Some(&path), prefix, entries, left_out)?;
                     continue;
                 }
-                Kind::Symlink => "120000",
-                Kind::File if node.mode & 0o100 != 0 => "100755",
-                Kind::File => "100644",
+                NodeKind::Symlink => "120000",
+                NodeKind::File if node.mode & 0o100 != 0 => "100755",
+                NodeKind::File => "100644",
             };
             let mark = self.content(checkpoint, &path, &node)?;
             entries.push(Entry { path: [prefix, path.as_bytes()].concat(), mode, mark });

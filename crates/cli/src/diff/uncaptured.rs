@@ -90,7 +90,7 @@ fn is_below(root: &Path, path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use retake_engine::id::ObjectId;
-    use retake_engine::snapshot::{Kind, Node};
+    use retake_engine::snapshot::{Node, NodeKind};
 
     use super::*;
 
@@ -103,7 +103,7 @@ mod tests {
     }
 
     fn deleted(text: &str) -> Change {
-        let node = Node { kind: Kind::File, mode: 0o644, content: ObjectId::of(b""), size: 0 };
+        let node = Node { kind: NodeKind::File, mode: 0o644, content: ObjectId::of(b""), size: 0 };
         Change { path: path(text), before: Some(node), after: None }
     }
 

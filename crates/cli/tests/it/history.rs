@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use retake_engine::checkpoint::Checkpoint;
-use retake_engine::snapshot::{Kind, Node};
+use retake_engine::snapshot::{Node, NodeKind};
 use retake_engine::view::Side;
 use retake_engine::{Workspace, WorkspacePath};
 use retake_testkit::naive::{self, NaiveKind, NaiveNode, NaiveNodes, Reading};
@@ -139,7 +139,7 @@ fn read_back(workspace: &Workspace, checkpoint: &Checkpoint) -> NaiveNodes {
             let path = directory.as_ref().map_or_else(|| name.clone(), |above| join(above, &name));
             let path = WorkspacePath::parse(&path).expect("stored paths are plain");
             nodes.insert(path.as_bytes().to_vec(), read_node(workspace, &side, &path, &node));
-            if node.kind == Kind::Directory {
+            if node.kind == NodeKind::Directory {
                 directories.push(Some(path));
             }
         }
@@ -154,11 +154,11 @@ fn join(above: &WorkspacePath, name: &[u8]) -> Vec<u8> {
 fn read_node(workspace: &Workspace, side: &Side<'_>, path: &WorkspacePath, node: &Node) -> NaiveNode {
     let mut content = Vec::new();
     let kind = match node.kind {
-        Kind::File => NaiveKind::File,
-        Kind::Symlink => NaiveKind::Symlink,
-        Kind::Directory => NaiveKind::Directory,
+        NodeKind::File => NaiveKind::File,
+        NodeKind::Symlink => NaiveKind::Symlink,
+        NodeKind::Directory => NaiveKind::Directory,
     };
-    if node.kind != Kind::Directory {
+    if node.kind != NodeKind::Directory {
         workspace.content(side, path, node, &mut content).expect("a file of a checkpoint");
     }
     NaiveNode { kind, mode: node.mode, content }

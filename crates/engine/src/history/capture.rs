@@ -28,10 +28,10 @@ use crate::history::owner::window::Windows;
 use crate::scan::rules::{Outer, Rules};
 use crate::scan::{Counters, Scanned, Scanner, Sink};
 use crate::snapshot::diff::{self, Change, Changed};
-use crate::snapshot::presence::{Knower, Known};
+use crate::snapshot::presence::{Evidence, Presence};
 use crate::store::db::in_transaction;
 use crate::store::tree::{Node, same};
-use crate::store::{Batch, Durability, Effort, Kind, PutError, Store, StoreError, lock, take_turn};
+use crate::store::{Batch, Durability, Effort, ObjectKind, PutError, Store, StoreError, lock, take_turn};
 use crate::workspace::view::{self, Side};
 use crate::workspace::{Workspace, counters};
 
@@ -281,13 +281,13 @@ pub(crate) fn scan_touched<'a>(
     let scanned = scanner.scan_touched(rules, touched.iter(), &sink)?;
     let mut scene = Scene::new(store, scanner, rules, sink, scanned)?;
     let mut unknown = BTreeSet::new();
-    let knower = scene.knower();
+    let evidence = scene.evidence();
     for path in wanted {
-        if knower.at(path)? == Known::Unknown {
+        if evidence.at(path)? == Presence::Unknown {
             unknown.insert(path.as_bytes().to_vec());
         }
     }
-    drop(knower);
+    drop(evidence);
     if !unknown.is_empty() {
         rules.wanted.extend(unknown);
         let scanned = scanner.scan_touched(rules, touched.iter(), &scene.sink)?;
@@ -306,7 +306,7 @@ impl<'a> Scene<'a> {
         scanned: Scanned,
     ) -> Result<Self, StoreError> {
         let rules_id = ObjectId::of(&rules.described);
-        sink.batch.put(Kind::Rules, rules_id, &rules.described)?;
+        sink.batch.put(ObjectKind::Rules, rules_id, &rules.described)?;
         let (declared, wanted) = rules.wanted.iter().cloned().partition(|path| scanner.is_plain(path));
         Ok(Self {
             store,
@@ -395,7 +395,7 @@ impl Scene<'_> {
         if changes.is_empty() && previous.aside == self.scanned.aside {
             return Ok((Changed::default(), Vec::new(), abandoned.of(windows)));
         }
-        let (then, now) = (knower(self.store, &previous)?, self.knower());
+        let (then, now) = (evidence(self.store, &previous)?, self.evidence());
         let mut kinds = Vec::with_capacity(changes.len());
         for change in &changes {
             kinds.push(self.kind_of(change, purpose, &then, &now)?);
@@ -438,16 +438,16 @@ impl Scene<'_> {
         &self,
         change: &Change,
         purpose: &Purpose<'_>,
-        then: &Knower<'_>,
-        now: &Knower<'_>,
+        then: &Evidence<'_>,
+        now: &Evidence<'_>,
     ) -> Result<ChangeKind, StoreError> {
         let path = &change.path;
-        if change.before.is_none() && then.at(path)? == Known::Unknown {
+        if change.before.is_none() && then.at(path)? == Presence::Unknown {
             let is_left = purpose.own.as_ref().is_some_and(|own| !own.put.contains_key(path)) || purpose.enters(path);
             let is_uncovered = is_left && then.is_left_out(path)?;
             return Ok(if is_uncovered { ChangeKind::Uncovered } else { ChangeKind::Captured });
         }
-        if change.after.is_none() && now.at(path)? == Known::Unknown && may_be_there(&self.root, path) {
+        if change.after.is_none() && now.at(path)? == Presence::Unknown && may_be_there(&self.root, path) {
             return Ok(if now.is_left_out(path)? { ChangeKind::LeftOut } else { ChangeKind::Uncaptured });
         }
         Ok(ChangeKind::Changed)
@@ -476,12 +476,12 @@ impl Scene<'_> {
         // A path that a rewind captured once, in order to touch it, was captured by no rule.
         let last = rows::wanted_by(self.store, previous.id)?;
         let once = target.map(|target| rows::wanted_by(self.store, target.id)).transpose()?.unwrap_or_default();
-        let target = target.map(|target| knower(self.store, target)).transpose()?;
+        let target = target.map(|target| evidence(self.store, target)).transpose()?;
         for path in left_out.filter(|path| !last.contains(path)) {
             let was_captured = match (&purpose.own, &target) {
                 (None, _) => false,
                 (Some(_), None) => true,
-                (Some(_), Some(target)) => target.at(path)? != Known::Unknown && !once.contains(path),
+                (Some(_), Some(target)) => target.at(path)? != Presence::Unknown && !once.contains(path),
             };
             let is_file = self.root.join(path.to_path()).symlink_metadata().is_ok_and(|meta| !meta.is_dir());
             if (at_work || was_captured) && is_file {
@@ -532,8 +532,8 @@ impl Scene<'_> {
     }
 
     /// Answers for what is on disk.
-    pub(crate) fn knower(&self) -> Knower<'_> {
-        Knower::new(self.scanned.snapshot.0, self.scanned.aside, BTreeSet::new(), |id| self.read(id))
+    pub(crate) fn evidence(&self) -> Evidence<'_> {
+        Evidence::new(self.scanned.snapshot.0, self.scanned.aside, BTreeSet::new(), |id| self.read(id))
             .having_sought(self.sought.clone())
     }
 }
@@ -572,11 +572,11 @@ fn own_steps(change: Change, kind: ChangeKind, own: &Own<'_>, put: Option<Node>,
 }
 
 /// Answers for a checkpoint.
-pub(crate) fn knower<'a>(store: &'a Store, checkpoint: &Checkpoint) -> Result<Knower<'a>, StoreError> {
+pub(crate) fn evidence<'a>(store: &'a Store, checkpoint: &Checkpoint) -> Result<Evidence<'a>, StoreError> {
     let missed = checkpoint::missed(store, checkpoint.id)?.into_iter().collect();
     let sought = rows::sought_by(store, checkpoint.id)?;
-    let knower = Knower::new(checkpoint.snapshot.0, checkpoint.aside, missed, |id| Ok(store.read(id)?.1));
-    Ok(knower.having_sought(sought).having_missed(rows::deleted_at(store, checkpoint.id)?))
+    let evidence = Evidence::new(checkpoint.snapshot.0, checkpoint.aside, missed, |id| Ok(store.read(id)?.1));
+    Ok(evidence.having_sought(sought).having_missed(rows::deleted_at(store, checkpoint.id)?))
 }
 
 /// Why an attempt at a checkpoint ended.
@@ -603,8 +603,8 @@ pub(crate) struct Storing<'a> {
 }
 
 impl Sink for Storing<'_> {
-    fn put(&self, kind: Kind, id: ObjectId, plain: &[u8]) -> Result<(), StoreError> {
-        if matches!(kind, Kind::Tree | Kind::Aside) {
+    fn put(&self, kind: ObjectKind, id: ObjectId, plain: &[u8]) -> Result<(), StoreError> {
+        if matches!(kind, ObjectKind::Tree | ObjectKind::Aside) {
             lock(&self.trees).insert(id, plain.to_vec());
         }
         self.batch.put(kind, id, plain)

@@ -195,7 +195,7 @@ pub(crate) fn temporary_names(store: &Store) -> Result<BTreeSet<Vec<u8>>, StoreE
 mod tests {
     use super::*;
     use crate::base::id::ObjectId;
-    use crate::store::tree::Kind;
+    use crate::store::tree::NodeKind;
 
     fn path(bytes: &[u8]) -> WorkspacePath {
         WorkspacePath::parse(bytes).expect("plain")
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn an_intent_reads_back_and_a_path_outside_is_refused() {
-        let node = Node { kind: Kind::File, mode: 0o4755, content: ObjectId::of(b"x"), size: 1 };
+        let node = Node { kind: NodeKind::File, mode: 0o4755, content: ObjectId::of(b"x"), size: 1 };
         let item = Item { path: path(b"a/b"), before: Some(node), after: None, temp: path(b"a/.t") };
         let loosened = vec![(path(b"a"), 0o555)];
         let bytes = encode(std::slice::from_ref(&item), &loosened);

@@ -14,15 +14,15 @@ use crate::base::path::WorkspacePath;
 use crate::git;
 use crate::scan::open;
 use crate::scan::rules::{Chain, Outer, OwnRules, Verdict, is_rule_file};
-use crate::snapshot::presence::{Knower, Known};
-use crate::store::tree::Kind;
+use crate::snapshot::presence::{Evidence, Presence};
+use crate::store::tree::NodeKind;
 use crate::store::{CopyError, Store, StoreError};
 
 /// Answers for one checkpoint.
 pub(crate) struct RulesThen<'a> {
     store: &'a Store,
     outer: Arc<Outer>,
-    then: &'a Knower<'a>,
+    then: &'a Evidence<'a>,
     root: PathBuf,
     /// The rules in directories that were asked about, by path; empty for the root.
     chains: RefCell<HashMap<Vec<u8>, Chain>>,
@@ -34,7 +34,7 @@ impl<'a> RulesThen<'a> {
     pub(crate) fn new(
         store: &'a Store,
         checkpoint: &Checkpoint,
-        then: &'a Knower<'a>,
+        then: &'a Evidence<'a>,
         now: &Arc<Outer>,
         root: &Path,
     ) -> Result<Self, StoreError> {
@@ -90,8 +90,8 @@ impl<'a> RulesThen<'a> {
     fn read(&self, directory: Option<&WorkspacePath>, name: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
         let path = directory.map_or_else(|| WorkspacePath::parse(name), |directory| directory.join(name));
         let Ok(path) = path else { return Ok(None) };
-        let Known::There(node) = self.then.at(&path)? else { return Ok(None) };
-        if node.kind != Kind::File || node.size > limits::MAX_RULE_FILE {
+        let Presence::There(node) = self.then.at(&path)? else { return Ok(None) };
+        if node.kind != NodeKind::File || node.size > limits::MAX_RULE_FILE {
             return Ok(None);
         }
         let mut bytes = Vec::new();

@@ -12,7 +12,7 @@ use crate::base::settings::Environment;
 use crate::snapshot::diff::Changed;
 use crate::store::StoreError;
 use crate::store::db::in_transaction;
-use crate::store::tree::{Kind, Node, decode_node};
+use crate::store::tree::{Node, NodeKind, decode_node};
 
 /// What a turn did to the files, in short.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -100,7 +100,7 @@ pub(crate) fn summarise(connection: &Connection, operation: i64) -> rusqlite::Re
     let hidden = hidden(connection, operation, |path| is_known(&ends, path))?;
     let mut changed = Changed::default();
     for (before, after) in ends.into_values() {
-        if before.or(after).is_none_or(|node| node.kind == Kind::Directory) {
+        if before.or(after).is_none_or(|node| node.kind == NodeKind::Directory) {
             continue;
         }
         match (before, after) {

@@ -9,9 +9,9 @@ use crate::base::id::ObjectId;
 use crate::base::path::{WorkspacePath, join};
 use crate::snapshot::gaps;
 use crate::store::tree::{
-    AsideEntry, GapKind, Kind, Node, Reasons, Tree, TreeEncoder, decode_aside, decode_tree, encode_aside,
+    AsideEntry, GapKind, Node, NodeKind, Reasons, Tree, TreeEncoder, decode_aside, decode_tree, encode_aside,
 };
-use crate::store::{Batch, Kind as ObjectKind, StoreError};
+use crate::store::{Batch, ObjectKind, StoreError};
 
 /// A name that is wanted, or that leads to such a one.
 #[derive(Default)]
@@ -107,7 +107,7 @@ impl<'a, 'b> Without<'a, 'b> {
                     (line.reasons, line.child) = (Reasons(GapKind::Purged.bit()), None);
                     aside_changed = true;
                 }
-            } else if node.kind == Kind::Directory {
+            } else if node.kind == NodeKind::Directory {
                 let child = aside.iter().flatten().find(|entry| entry.name == name).and_then(|entry| entry.child);
                 let (new_tree, new_child) = self.directory((node.content, child), below)?;
                 tree_changed |= new_tree != node.content;
@@ -132,12 +132,12 @@ impl<'a, 'b> Without<'a, 'b> {
         let mut queue = vec![*node];
         while let Some(node) = queue.pop() {
             match node.kind {
-                Kind::Directory if self.noted.insert(node.content) => {
+                NodeKind::Directory if self.noted.insert(node.content) => {
                     let tree = self.readable_tree(node.content)?.unwrap_or_default();
                     queue.extend(tree.into_iter().map(|(_, node)| node));
                 }
-                Kind::Directory => {}
-                Kind::File | Kind::Symlink => drop(self.removed.insert(node.content, node.size)),
+                NodeKind::Directory => {}
+                NodeKind::File | NodeKind::Symlink => drop(self.removed.insert(node.content, node.size)),
             }
         }
         Ok(())
@@ -154,12 +154,12 @@ impl<'a, 'b> Without<'a, 'b> {
             }
             for (name, node) in self.readable_tree(id)?.unwrap_or_default() {
                 match node.kind {
-                    Kind::Directory => queue.push((join(&above, &name), node.content)),
+                    NodeKind::Directory => queue.push((join(&above, &name), node.content)),
                     // Nothing is the content of many.
                     _ if node.size > 0 && self.removed.contains_key(&node.content) => {
                         held.entry(node.content).or_insert_with(|| join(&above, &name));
                     }
-                    Kind::File | Kind::Symlink => {}
+                    NodeKind::File | NodeKind::Symlink => {}
                 }
             }
         }

@@ -16,7 +16,7 @@ use crate::history::owner::{NewWindow, Reach};
 use crate::history::sessions::NewSession;
 use crate::store::Durability;
 use crate::store::db::in_transaction;
-use crate::store::tree::{Kind, Node, encode_node};
+use crate::store::tree::{Node, NodeKind, encode_node};
 use crate::workspace::Workspace;
 
 pub(super) const DAY_MS: i64 = 24 * 60 * 60 * 1000;
@@ -90,7 +90,7 @@ impl Scene {
 }
 
 pub(super) fn node(content: &[u8]) -> Node {
-    Node { kind: Kind::File, mode: 0o644, content: ObjectId::of(content), size: content.len() as u64 }
+    Node { kind: NodeKind::File, mode: 0o644, content: ObjectId::of(content), size: content.len() as u64 }
 }
 
 pub(super) fn path(text: &str) -> WorkspacePath {

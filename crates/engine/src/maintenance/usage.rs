@@ -3,7 +3,7 @@
 use crate::base::progress::{NoProgress, Progress};
 use crate::history::checkpoint::{self, Checkpoint};
 use crate::maintenance::Maintenance;
-use crate::store::{Damage, Kind, StoreError, pack};
+use crate::store::{Damage, ObjectKind, StoreError, pack};
 use crate::workspace::Workspace;
 
 /// What the store takes.
@@ -49,7 +49,8 @@ impl Maintenance<&Workspace> {
         let mut checked = self.0.store.check(progress)?;
         let mut affected = Vec::new();
         for checkpoint in checkpoint::all(&self.0.store)? {
-            let roots = [Some((checkpoint.snapshot.0, Kind::Tree)), checkpoint.aside.map(|id| (id, Kind::Aside))];
+            let roots =
+                [Some((checkpoint.snapshot.0, ObjectKind::Tree)), checkpoint.aside.map(|id| (id, ObjectKind::Aside))];
             let roots: Vec<_> = roots.into_iter().flatten().collect();
             if !self.0.store.is_whole(&roots, &mut checked)? {
                 affected.push(checkpoint);

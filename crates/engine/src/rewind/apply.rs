@@ -29,9 +29,9 @@ use crate::history::intent::{self, Intent, Item, Stage};
 use crate::history::operation::{self, OperationKind, OperationState};
 use crate::history::owner::window;
 use crate::rewind::Rewinds;
-use crate::session::head_target::Aim;
+use crate::session::head_target::HeadTarget;
 use crate::session::{Discard, Scope, SessionWriter, rows};
-use crate::store::tree::{Kind, Node, same};
+use crate::store::tree::{Node, NodeKind, same};
 use crate::store::{Durability, Store};
 use crate::workspace::Workspace;
 
@@ -232,7 +232,7 @@ impl Workspace {
                 files.bring(item, done)?;
             }
             for item in intent.items.iter().rev() {
-                if let Some(after) = item.after.filter(|after| after.kind == Kind::Directory) {
+                if let Some(after) = item.after.filter(|after| after.kind == NodeKind::Directory) {
                     files.set_mode(&item.path, after.mode, done)?;
                 }
             }
@@ -372,7 +372,11 @@ impl Rewinds<&mut Workspace> {
 }
 
 /// Refuses what the caller decided on when the head was somewhere else.
-pub(super) fn refuse_stale_head(store: &Store, request: &RewindRequest, aim: Option<&Aim>) -> Result<(), RewindError> {
+pub(super) fn refuse_stale_head(
+    store: &Store,
+    request: &RewindRequest,
+    aim: Option<&HeadTarget>,
+) -> Result<(), RewindError> {
     let (Some(HeadSeen(seen)), Some(aim)) = (request.head_seen, aim) else { return Ok(()) };
     let now = store
         .db()
@@ -399,7 +403,7 @@ pub(super) fn tighten(files: &Files<'_>, intent: &Intent, swap: Swap, done: &mut
         let item = intent.items.iter().find(|item| item.path == *path && swap == Swap::Done);
         let mode = match item.map(|item| item.after) {
             None => *mode,
-            Some(Some(after)) if after.kind == Kind::Directory => after.mode,
+            Some(Some(after)) if after.kind == NodeKind::Directory => after.mode,
             Some(_) => continue,
         };
         if matches!(files.look(path), Ok(Some(_))) {

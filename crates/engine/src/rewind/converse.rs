@@ -11,14 +11,14 @@ use crate::history::ledger::{self, LedgerItem};
 use crate::history::operation::{self, OperationState};
 use crate::history::owner::rows::differing;
 use crate::history::owner::window;
-use crate::session::head_target::Aim;
+use crate::session::head_target::HeadTarget;
 use crate::session::{Scope, rows as session_rows};
 use crate::store::Durability;
 use crate::workspace::Workspace;
 
 impl Workspace {
     /// The plan of a rewind of the conversation alone.
-    pub(super) fn plan_conversation(&self, aim: &Aim, what: &str) -> Result<Plan, RewindError> {
+    pub(super) fn plan_conversation(&self, aim: &HeadTarget, what: &str) -> Result<Plan, RewindError> {
         let store = &self.store;
         let mut ledger = Vec::new();
         if let Some(point) = aim.point {
@@ -95,6 +95,6 @@ impl Workspace {
 }
 
 /// What a goal asks for of the conversation alone.
-pub(super) fn only_conversation(resolved: &goal::Resolved) -> Option<&Aim> {
+pub(super) fn only_conversation(resolved: &goal::Resolved) -> Option<&HeadTarget> {
     resolved.aim.as_ref().filter(|_| resolved.scope == Scope::Conversation)
 }

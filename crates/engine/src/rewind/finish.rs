@@ -19,7 +19,7 @@ use crate::history::operation::{self, OperationKind, OperationState};
 use crate::history::owner::By;
 use crate::scan::stat::Facts;
 use crate::session::heads::Moved;
-use crate::snapshot::presence::Known;
+use crate::snapshot::presence::Presence;
 use crate::store::tree::{Node, same};
 use crate::store::{Durability, Effort, StoreError};
 use crate::workspace::{Workspace, counters};
@@ -201,7 +201,7 @@ fn move_conversation(
 ) -> Result<Option<bool>, StoreError> {
     let (Some((session, _)), OperationState::Done) = (finish.session, finish.state) else { return Ok(None) };
     let Some((seq, moved)) = Moved::of(tx, finish.operation)? else { return Ok(None) };
-    let is_file = |node: Option<Node>| node.is_some_and(|node| node.kind != crate::store::tree::Kind::Directory);
+    let is_file = |node: Option<Node>| node.is_some_and(|node| node.kind != crate::store::tree::NodeKind::Directory);
     let is_news = |item: &&Item| {
         let is_ours = finish.put.contains_key(&item.path) && !overtaken.contains(&item.path);
         is_ours && (is_file(item.before) || is_file(item.after))
@@ -215,13 +215,13 @@ fn overtaken(
     scene: &Scene<'_>,
     put: &BTreeMap<WorkspacePath, Option<Node>>,
 ) -> Result<BTreeSet<WorkspacePath>, StoreError> {
-    let knower = scene.knower();
+    let evidence = scene.evidence();
     let mut overtaken = BTreeSet::new();
     for (path, put) in put {
-        let now = match knower.at(path)? {
-            Known::There(node) => Some(node),
-            Known::Absent => None,
-            Known::Unknown => continue,
+        let now = match evidence.at(path)? {
+            Presence::There(node) => Some(node),
+            Presence::Absent => None,
+            Presence::Unknown => continue,
         };
         if !same(now.as_ref(), put.as_ref()) {
             overtaken.insert(path.clone());

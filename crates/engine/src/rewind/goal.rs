@@ -7,7 +7,7 @@ use crate::history::checkpoint::{self, Checkpoint};
 use crate::history::operation::{self, MadeBy, Operation, OperationError, OperationKind, OperationState};
 use crate::history::sessions;
 use crate::session::Scope;
-use crate::session::head_target::{self, Aim};
+use crate::session::head_target::{self, HeadTarget};
 use crate::store::{Store, StoreError};
 
 /// A goal with everything that it names looked up.
@@ -26,7 +26,7 @@ pub(crate) struct Resolved {
     pub(crate) reverses: Option<Operation>,
     pub(super) exact: bool,
     /// Where the session's conversation goes, if it is one.
-    pub(crate) aim: Option<Aim>,
+    pub(crate) aim: Option<HeadTarget>,
     /// The fork that is taken back or repeated.
     pub(crate) fork: Option<Reversal>,
 }
@@ -105,7 +105,13 @@ fn to_checkpoint(
     })
 }
 
-fn to_entry(store: &Store, entry: EntryId, scope: Scope, files: Files, aim: Aim) -> Result<Resolved, RewindError> {
+fn to_entry(
+    store: &Store,
+    entry: EntryId,
+    scope: Scope,
+    files: Files,
+    aim: HeadTarget,
+) -> Result<Resolved, RewindError> {
     let target = aim.point.map(|seq| checkpoint::by_seq(store, seq)).transpose()?.flatten().zip(aim.point);
     if target.is_none() && scope != Scope::Conversation {
         return Err(RewindError::FilesGone { entry });

@@ -11,7 +11,7 @@ use crate::history::owner::rows::{self, ChangeRow};
 use crate::history::owner::{ChangeKind, Verdict, WindowId};
 use crate::rewind::Rewinds;
 use crate::store::StoreError;
-use crate::store::tree::{outer, same};
+use crate::store::tree::{comparable, same};
 use crate::workspace::Workspace;
 
 impl Rewinds<&Workspace> {
@@ -51,7 +51,7 @@ fn differing<'a>(seen: &'a Plan, plan: &'a Plan) -> BTreeMap<&'a WorkspacePath, 
     }
     let (before, now) = (by_path(seen), by_path(plan));
     let names: BTreeSet<&WorkspacePath> = before.keys().chain(now.keys()).copied().collect();
-    let state = |path: &&PlannedPath| (outer(path.now.as_ref()), outer(path.result().as_ref()), path.choice);
+    let state = |path: &&PlannedPath| (comparable(path.now.as_ref()), comparable(path.result().as_ref()), path.choice);
     names
         .into_iter()
         .map(|name| (name, (before.get(name).copied(), now.get(name).copied())))

@@ -5,7 +5,7 @@ use crate::base::id::ObjectId;
 use crate::base::limits;
 use crate::history::owner::ChangeKind;
 use crate::store::StoreError;
-use crate::store::tree::{Kind, Node};
+use crate::store::tree::{Node, NodeKind};
 
 /// A file with our changes taken out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,7 +62,7 @@ pub(super) fn merge(
 }
 
 pub(super) fn is_mergeable(node: &Node) -> bool {
-    node.kind == Kind::File && node.size <= limits::MAX_MERGE
+    node.kind == NodeKind::File && node.size <= limits::MAX_MERGE
 }
 
 pub(super) fn is_binary(bytes: &[u8]) -> bool {

@@ -45,7 +45,7 @@ use crate::session::heads::Discard;
 use crate::session::{PlannedConversation, Scope};
 use crate::snapshot::gaps::Gap;
 use crate::snapshot::uncaptured::UncapturedChange;
-use crate::store::tree::{Kind, Node, same};
+use crate::store::tree::{Node, NodeKind, same};
 use crate::workspace::Workspace;
 
 pub use crate::history::ledger::LedgerItem;
@@ -261,7 +261,7 @@ impl Action {
             (_, None) => Self::Delete,
             (None, Some(_)) => Self::Recreate,
             (Some(now), Some(target)) => {
-                let content = now.kind == Kind::Directory || now.content == target.content;
+                let content = now.kind == NodeKind::Directory || now.content == target.content;
                 if now.kind == target.kind && content { Self::Mode } else { Self::Restore }
             }
         }
@@ -384,7 +384,7 @@ impl PlannedPath {
     /// Whether it is a directory, now and at the target as far as it is there.
     pub fn is_directory(&self) -> bool {
         let mut there = self.now.iter().chain(&self.target);
-        there.clone().next().is_some() && there.all(|node| node.kind == Kind::Directory)
+        there.clone().next().is_some() && there.all(|node| node.kind == NodeKind::Directory)
     }
 
     /// Whether this path keeps everything from being done.

@@ -21,9 +21,9 @@ use crate::rewind::Rewinds;
 use crate::scan::rules::Rules;
 use crate::scan::{Scanner, open, stat};
 use crate::session::heads::{self, Moved};
-use crate::snapshot::presence::Knower;
-use crate::store::tree::{Kind, Node, same};
-use crate::store::{Durability, Effort, Kind as ObjectKind, Store, StoreError};
+use crate::snapshot::presence::Evidence;
+use crate::store::tree::{Node, NodeKind, same};
+use crate::store::{Durability, Effort, ObjectKind, Store, StoreError};
 use crate::workspace::view::Hashing;
 use crate::workspace::{Workspace, counters};
 
@@ -115,16 +115,17 @@ impl Rewinds<&Workspace> {
             let sink = Hashing::default();
             let scanned = scanner.scan(&rules, &sink, progress)?;
             objects.extend(sink.into_objects());
-            let knower = Knower::new(scanned.snapshot.0, scanned.aside, BTreeSet::new(), |id| match objects.get(&id) {
-                Some(bytes) => Ok(bytes.clone()),
-                None => Ok(store.read(id)?.1),
-            });
+            let evidence =
+                Evidence::new(scanned.snapshot.0, scanned.aside, BTreeSet::new(), |id| match objects.get(&id) {
+                    Some(bytes) => Ok(bytes.clone()),
+                    None => Ok(store.read(id)?.1),
+                });
             let read = |path: &WorkspacePath, node: &Node| read_current(scanner.root_fd(), path, node);
             let now = Now {
                 store,
                 root: scanner.root_fd(),
                 snapshot: scanned.snapshot,
-                knower: knower.having_sought(capture::sought(&rules)),
+                evidence: evidence.having_sought(capture::sought(&rules)),
                 git: git.clone(),
                 read: &read,
                 root_path: &self.0.env.root,
@@ -159,7 +160,7 @@ fn make(
         store: scene.store,
         root,
         snapshot: scene.scanned.snapshot,
-        knower: scene.knower(),
+        evidence: scene.evidence(),
         git: git.clone(),
         read: &read,
         root_path: &env.root,
@@ -259,7 +260,7 @@ pub(super) fn insert_operation(
 fn items(plan: &Plan, new: &NewRewind) -> Vec<Item> {
     let changing = |path: &&PlannedPath| !same(path.now.as_ref(), path.result().as_ref());
     let changing: Vec<&PlannedPath> = plan.paths.iter().filter(changing).collect();
-    let is_directory = |node: Option<Node>| node.is_some_and(|node| node.kind == Kind::Directory);
+    let is_directory = |node: Option<Node>| node.is_some_and(|node| node.kind == NodeKind::Directory);
     // Directories that are not there before or after cannot hold temporary files.
     let passing: BTreeSet<&WorkspacePath> = changing
         .iter()
@@ -300,7 +301,7 @@ fn loosened(root: BorrowedFd<'_>, items: &[Item]) -> Vec<(WorkspacePath, u16)> {
     let locks = |mode: u16| mode & 0o300 != 0o300;
     let is_locked_after = |path: &WorkspacePath| {
         let item = items.binary_search_by(|item| item.path.cmp(path)).ok().map(|at| &items[at]);
-        item.and_then(|item| item.after).is_some_and(|after| after.kind == Kind::Directory && locks(after.mode))
+        item.and_then(|item| item.after).is_some_and(|after| after.kind == NodeKind::Directory && locks(after.mode))
     };
     directories
         .into_iter()

@@ -21,7 +21,7 @@ use crate::history::operation::{self, Operation, OperationState};
 use crate::rewind::Rewinds;
 use crate::session::Discard;
 use crate::session::heads::Moved;
-use crate::store::tree::{Kind, Node, same};
+use crate::store::tree::{Node, NodeKind, same};
 use crate::workspace::Workspace;
 
 /// What to do if files were changed after the crash.
@@ -60,7 +60,7 @@ enum Standing {
 
 /// Stands for a thing that cannot be captured: no state that was captured equals it.
 fn nothing_captured() -> Node {
-    Node { kind: Kind::File, mode: u16::MAX, content: ObjectId::default(), size: 0 }
+    Node { kind: NodeKind::File, mode: u16::MAX, content: ObjectId::default(), size: 0 }
 }
 
 impl Workspace {
@@ -153,7 +153,7 @@ impl Workspace {
         }
         let now = self.state(&item.path)?;
         let is = |wanted: &Option<Node>| same(now.as_ref(), wanted.as_ref());
-        let is_directory = |node: &Option<Node>| node.is_some_and(|node| node.kind == Kind::Directory);
+        let is_directory = |node: &Option<Node>| node.is_some_and(|node| node.kind == NodeKind::Directory);
         Ok(if is(&item.after) {
             Standing::After
         } else if is(&item.before) {
@@ -173,7 +173,7 @@ impl Workspace {
     /// Whether what was at the path was set aside, so that nothing is there for the moment. A file that takes a file's place is
     /// exchanged with it, where the file system can do that: if nothing is there then, somebody has deleted it.
     fn is_set_aside(&self, item: &Item) -> Result<bool, Failed> {
-        let for_a_directory = item.after.is_some_and(|after| after.kind == Kind::Directory);
+        let for_a_directory = item.after.is_some_and(|after| after.kind == NodeKind::Directory);
         Ok(self.state(&item.aside())?.is_some() || for_a_directory && self.state(&item.temp)?.is_some())
     }
 
@@ -197,10 +197,10 @@ impl Workspace {
         let failed = |err: Errno| files.failed("read", path)(err);
         let Some(seen) = files.look(path).map_err(failed)? else { return Ok(None) };
         let (kind, mode, content, size) = match seen.facts.file_type() {
-            FileType::Directory => (Kind::Directory, seen.facts.permissions(), ObjectId::default(), 0),
+            FileType::Directory => (NodeKind::Directory, seen.facts.permissions(), ObjectId::default(), 0),
             FileType::Symlink => {
                 let target = files.read_link(path).map_err(failed)?;
-                (Kind::Symlink, 0, ObjectId::of(&target), target.len() as u64)
+                (NodeKind::Symlink, 0, ObjectId::of(&target), target.len() as u64)
             }
             FileType::RegularFile => {
                 let mut file = match files.open(path) {
@@ -213,7 +213,7 @@ impl Workspace {
                 let size = std::io::copy(&mut file, &mut hasher)
                     .map_err(|err| failed(Errno::from_io_error(&err).unwrap_or(Errno::IO)))?;
                 let content = ObjectId::from_bytes(*hasher.finalize().as_bytes());
-                (Kind::File, seen.facts.permissions(), content, size)
+                (NodeKind::File, seen.facts.permissions(), content, size)
             }
             _ => return Ok(Some(nothing_captured())),
         };
@@ -297,7 +297,7 @@ fn remaining(item: Item, standing: Standing, choice: RecoveryChoice) -> Option<I
         (Standing::Other, _) => None,
         (Standing::After, false) | (Standing::Before, true) => {
             // A directory is made before it has its permissions.
-            let directory = item.after.filter(|node| node.kind == Kind::Directory)?;
+            let directory = item.after.filter(|node| node.kind == NodeKind::Directory)?;
             Some(Item { before: Some(directory), ..item })
         }
         (Standing::Before, false) | (Standing::After, true) | (Standing::Between, _) => Some(item),

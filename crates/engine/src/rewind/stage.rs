@@ -12,7 +12,7 @@ use crate::base::{fault, limits};
 use crate::history::intent::{self, Intent, Item};
 use crate::scan::stat::Facts;
 use crate::store::StoreError;
-use crate::store::tree::{Kind, Node};
+use crate::store::tree::{Node, NodeKind};
 use crate::workspace::Workspace;
 
 impl Workspace {
@@ -123,7 +123,7 @@ fn is_as_captured(item: &Item, now: Option<Facts>, then: Option<&Captured>) -> b
         (None, now, _) => now.is_none(),
         (Some(_), None, _) => false,
         // Of a directory only what it is: its times move with what is in it, and its permissions may be loosened.
-        (Some(before), Some(now), _) if before.kind == Kind::Directory => {
+        (Some(before), Some(now), _) if before.kind == NodeKind::Directory => {
             now.file_type() == rustix::fs::FileType::Directory
         }
         (Some(_), Some(now), Some(then)) => now == then.facts,

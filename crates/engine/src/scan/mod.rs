@@ -34,7 +34,7 @@ use thiserror::Error;
 use crate::base::id::{ObjectId, SnapshotId};
 use crate::base::path::WorkspacePath;
 use crate::base::progress::{NoProgress, Progress};
-use crate::store::{Kind, PutError, StoreError};
+use crate::store::{ObjectKind, PutError, StoreError};
 use index::file::IndexFile;
 use index::{Directory, DirectoryId, Index, ROOT, Seal};
 use rules::{Chain, Rules};
@@ -64,7 +64,7 @@ pub enum ScanError {
 /// Where the scan's objects go.
 pub(crate) trait Sink: Sync {
     /// Takes a whole object.
-    fn put(&self, kind: Kind, id: ObjectId, plain: &[u8]) -> Result<(), StoreError>;
+    fn put(&self, kind: ObjectKind, id: ObjectId, plain: &[u8]) -> Result<(), StoreError>;
 
     /// Takes a large file; returns its id and length.
     fn put_large(&self, source: &mut dyn Read) -> Result<(ObjectId, u64), PutError>;

@@ -72,7 +72,7 @@ pub struct PlannedConversation {
 
 /// Where a conversation is to go.
 #[derive(Clone, Debug)]
-pub(crate) struct Aim {
+pub(crate) struct HeadTarget {
     pub(crate) session: i64,
     pub(crate) id: SessionId,
     pub(crate) from: Option<i64>,
@@ -90,7 +90,7 @@ pub(crate) struct Aim {
     noted: Vec<String>,
 }
 
-impl Aim {
+impl HeadTarget {
     /// What the operation is to write down and carry out, if `kept` are the files that it leaves as they are.
     pub(crate) fn moved(&self, note: EntryId, at: Timestamp, kept: impl Iterator<Item = String>) -> Moved {
         let about: BTreeSet<String> = match self.note {
@@ -146,7 +146,7 @@ impl Aim {
 /// Adds to `planned` the prompts outside the conversation of `aim` whose changes are among those of the tool calls `windows`.
 pub(crate) fn add_left_before(
     planned: &mut PlannedConversation,
-    aim: &Aim,
+    aim: &HeadTarget,
     store: &Store,
     windows: &BTreeSet<i64>,
 ) -> Result<(), StoreError> {
@@ -206,7 +206,7 @@ pub(crate) fn at_entry(
     entry: EntryId,
     scope: Scope,
     discard: Discard,
-) -> Result<Aim, NoTarget> {
+) -> Result<HeadTarget, NoTarget> {
     let place = store.db().read(|connection| place(connection, session, entry))?;
     let Place { standing, to, draft, point, .. } = place?;
     let Standing { seq, head, draft: draft_before } = standing;
@@ -220,7 +220,7 @@ pub(crate) fn at_entry(
         Scope::Conversation => NoteKind::Stayed,
         Scope::Both => NoteKind::Kept,
     };
-    Ok(Aim {
+    Ok(HeadTarget {
         session: seq,
         id: session,
         from: head,
@@ -238,7 +238,12 @@ pub(crate) fn at_entry(
 }
 
 /// Aims at just after a prompt: it stays, and nothing becomes what the user is about to say. Files are as they were when it was said.
-pub(crate) fn after_prompt(store: &Store, session: SessionId, prompt: EntryId, scope: Scope) -> Result<Aim, NoTarget> {
+pub(crate) fn after_prompt(
+    store: &Store,
+    session: SessionId,
+    prompt: EntryId,
+    scope: Scope,
+) -> Result<HeadTarget, NoTarget> {
     let aim = at_entry(store, session, prompt, scope, Discard::No)?;
     let found = store.db().read(|connection| rows::find(connection, prompt))?;
     let row = found.map(|(seq, _)| store.db().read(|connection| rows::prompt(connection, seq))).transpose()?.flatten();
@@ -246,7 +251,7 @@ pub(crate) fn after_prompt(store: &Store, session: SessionId, prompt: EntryId, s
         return Err(NoPlace::NotATarget.into());
     };
     let to = if scope == Scope::Code { aim.to } else { Some(seq) };
-    Ok(Aim { to, draft: None, ..aim })
+    Ok(HeadTarget { to, draft: None, ..aim })
 }
 
 /// A place in a conversation: before a prompt, or after any other entry and all that belongs to the same round.
@@ -343,14 +348,14 @@ pub(crate) fn describe(store: &Store, entry: EntryId) -> Result<String, StoreErr
 }
 
 /// Aims at where the conversation of `session` is; `None` if it is none. Files go back, and the model is told.
-pub(crate) fn staying(store: &Store, session: SessionId) -> Result<Option<Aim>, StoreError> {
+pub(crate) fn staying(store: &Store, session: SessionId) -> Result<Option<HeadTarget>, StoreError> {
     let standing = store.db().read(|connection| rows::standing(connection, session))?;
     Ok(standing.map(|standing| stay(session, standing)))
 }
 
-fn stay(session: SessionId, standing: Standing) -> Aim {
+fn stay(session: SessionId, standing: Standing) -> HeadTarget {
     let Standing { seq, head, draft } = standing;
-    Aim {
+    HeadTarget {
         session: seq,
         id: session,
         from: head,
@@ -394,7 +399,7 @@ pub(crate) fn last_point(connection: &Connection, session: i64, entry: Option<i6
 
 /// Aims at where the conversation was before `operation`, or after it if that is an undo. `None` if the operation's session is no
 /// conversation.
-pub(crate) fn reversing(store: &Store, operation: &Operation) -> Result<Option<Aim>, StoreError> {
+pub(crate) fn reversing(store: &Store, operation: &Operation) -> Result<Option<HeadTarget>, StoreError> {
     let Some(session) = operation.session else { return Ok(None) };
     store.db().read(|connection| {
         let Some(standing) = rows::standing(connection, session)? else { return Ok(None) };
@@ -404,12 +409,12 @@ pub(crate) fn reversing(store: &Store, operation: &Operation) -> Result<Option<A
         let is_there =
             |end: Option<i64>| end.map_or(Ok(true), |seq| rows::id_of(connection, seq).map(|id| id.is_some()));
         if moved.discard == Discard::Now || !is_there(moved.from)? || !is_there(moved.to)? {
-            return Ok(Some(Aim { removed: moved.from != moved.to, ..stays }));
+            return Ok(Some(HeadTarget { removed: moved.from != moved.to, ..stays }));
         }
         let Some(noted) = heads::noted_since(connection, stays.session, stays.from, moved.to)? else {
             let went_on = moved.from != moved.to;
             let fork_at = if went_on { fork_at(connection, operation, moved.from)? } else { None };
-            return Ok(Some(Aim { went_on, fork_at, ..stays }));
+            return Ok(Some(HeadTarget { went_on, fork_at, ..stays }));
         };
         let mut draft = moved.draft_before.filter(|_| Some(&stays.draft_before) == moved.draft_after.as_ref());
         // What an operation put there and nobody edited may be replaced: it is still in the log.
@@ -420,7 +425,7 @@ pub(crate) fn reversing(store: &Store, operation: &Operation) -> Result<Option<A
         // An operation that left the head alone has nothing to bring back there.
         let to = if moved.from == moved.to { stays.to } else { moved.from };
         let note = if to == stays.to { NoteKind::WentBack } else { NoteKind::Kept };
-        Ok(Some(Aim { to, draft, note, noted, ..stays }))
+        Ok(Some(HeadTarget { to, draft, note, noted, ..stays }))
     })
 }
 

@@ -48,7 +48,7 @@ pub use head_target::{PlannedConversation, PromptLine, Scope};
 pub use heads::Discard;
 pub use points::{Moment, Point, PromptAt, Target};
 pub use prompts::{ForkPlace, Outline, PromptTree, SaidPrompt, TreeFork};
-pub use range::Span;
+pub use range::EntryRange;
 pub use remove::Deleted;
 pub use turns::TurnPoints;
 pub use writer::{NewEntry, NewTurn, SessionError, SessionWriter, unanswered};

@@ -335,10 +335,10 @@ fn numbers(connection: &Connection) -> rusqlite::Result<HashMap<i64, u64>> {
     Ok(numbers)
 }
 
-pub(super) type Known = (TurnSummary, Option<String>, bool);
+pub(super) type PromptFacts = (TurnSummary, Option<String>, bool);
 
 /// What is known of each prompt that was said in a session, by row number.
-pub(super) fn known_of(connection: &Connection, session: i64) -> rusqlite::Result<HashMap<i64, Known>> {
+pub(super) fn known_of(connection: &Connection, session: i64) -> rusqlite::Result<HashMap<i64, PromptFacts>> {
     let mut statement = connection.prepare_cached(
         "SELECT operations.entry, operations.seq, operations.summary, checkpoints.label, checkpoints.seq IS NOT NULL
          FROM operations LEFT JOIN checkpoints ON checkpoints.seq = operations.before

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use rusqlite::Connection;
 
 use super::entry::Entry;
-use super::points::{Known, known_of};
+use super::points::{PromptFacts, known_of};
 use super::rows;
 use super::writer::SessionError;
 use crate::base::id::{EntryId, SessionId};
@@ -155,7 +155,7 @@ fn prompts(
 ) -> rusqlite::Result<Vec<SaidPrompt>> {
     let retained = rows::prompts(connection, standing.head)?.into_iter();
     let numbers: HashMap<i64, u64> = retained.zip(1..).collect();
-    let (mut known, mut ends): (HashMap<i64, Known>, HashMap<i64, EntryId>) = Default::default();
+    let (mut known, mut ends): (HashMap<i64, PromptFacts>, HashMap<i64, EntryId>) = Default::default();
     for session in Lineage::of(connection, standing.seq)?.sessions() {
         known.extend(known_of(connection, session)?);
         ends.extend(ends_of(connection, session)?);

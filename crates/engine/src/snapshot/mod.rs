@@ -5,7 +5,7 @@ pub(crate) mod gaps;
 pub(crate) mod presence;
 pub(crate) mod uncaptured;
 
-pub use crate::store::tree::{GapKind, Kind, Node};
+pub use crate::store::tree::{GapKind, Node, NodeKind};
 pub use diff::{Change, Changed};
 pub use gaps::Gap;
 pub use uncaptured::{Difference, LeftOut, UncapturedChange};

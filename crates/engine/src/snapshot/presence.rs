@@ -11,11 +11,11 @@ use super::gaps::{self, Gap};
 use crate::base::id::ObjectId;
 use crate::base::path::WorkspacePath;
 use crate::store::StoreError;
-use crate::store::tree::{AsideEntry, GapKind, Kind, Node, Reasons, Tree, decode_aside, decode_tree};
+use crate::store::tree::{AsideEntry, GapKind, Node, NodeKind, Reasons, Tree, decode_aside, decode_tree};
 
 /// What is known of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Known {
+pub(crate) enum Presence {
     /// It was there.
     There(Node),
     /// It was not there.
@@ -24,7 +24,7 @@ pub(crate) enum Known {
     Unknown,
 }
 
-impl Known {
+impl Presence {
     /// The state as far as it is known: there, or not there.
     pub(crate) fn state(self) -> Option<Option<Node>> {
         match self {
@@ -39,7 +39,7 @@ impl Known {
 pub(crate) type Read<'a> = dyn Fn(ObjectId) -> Result<Vec<u8>, StoreError> + 'a;
 
 /// Answers for one snapshot and what was left out beside it.
-pub(crate) struct Knower<'a> {
+pub(crate) struct Evidence<'a> {
     read: Box<Read<'a>>,
     root: ObjectId,
     aside: Option<ObjectId>,
@@ -53,7 +53,7 @@ pub(crate) struct Knower<'a> {
     asides: RefCell<HashMap<ObjectId, Rc<Vec<AsideEntry>>>>,
 }
 
-impl<'a> Knower<'a> {
+impl<'a> Evidence<'a> {
     pub(crate) fn new(
         root: ObjectId,
         aside: Option<ObjectId>,
@@ -98,18 +98,18 @@ impl<'a> Knower<'a> {
     }
 
     /// What is known of `path`.
-    pub(crate) fn at(&self, path: &WorkspacePath) -> Result<Known, StoreError> {
+    pub(crate) fn at(&self, path: &WorkspacePath) -> Result<Presence, StoreError> {
         if self.missed.contains(path) {
-            return Ok(Known::Unknown);
+            return Ok(Presence::Unknown);
         }
         Ok(match self.captured(path)? {
-            Known::Unknown if self.absent.contains(path) => Known::Absent,
+            Presence::Unknown if self.absent.contains(path) => Presence::Absent,
             known => known,
         })
     }
 
     /// What the trees and what was left out beside them say of `path`.
-    fn captured(&self, path: &WorkspacePath) -> Result<Known, StoreError> {
+    fn captured(&self, path: &WorkspacePath) -> Result<Presence, StoreError> {
         let (mut tree, mut aside) = (self.root, self.aside);
         let (mut listed, mut readable) = (true, true);
         let mut names = path.components().peekable();
@@ -117,8 +117,8 @@ impl<'a> Knower<'a> {
             let node = self.child(tree, name)?;
             let beside = self.beside(aside, name)?;
             match node {
-                Some(node) if names.peek().is_none() => return Ok(Known::There(node)),
-                Some(node) if node.kind == Kind::Directory => {
+                Some(node) if names.peek().is_none() => return Ok(Presence::There(node)),
+                Some(node) if node.kind == NodeKind::Directory => {
                     tree = node.content;
                     let reasons = beside.as_ref().map_or(0, |entry| entry.reasons.0);
                     listed &= reasons & Reasons::IGNORED == 0;
@@ -126,15 +126,15 @@ impl<'a> Knower<'a> {
                     aside = beside.and_then(|entry| entry.child);
                 }
                 // Something else was where a directory would have to be.
-                Some(_) => return Ok(Known::Absent),
+                Some(_) => return Ok(Presence::Absent),
                 // Whoever sought it in a directory that cannot be read has not found out either.
                 None if beside.is_none() && readable && (listed || self.sought.contains(path)) => {
-                    return Ok(Known::Absent);
+                    return Ok(Presence::Absent);
                 }
-                None => return Ok(Known::Unknown),
+                None => return Ok(Presence::Unknown),
             }
         }
-        Ok(Known::Unknown)
+        Ok(Presence::Unknown)
     }
 
     /// Whether a rule left out `path`, or a directory above it, and that was there.
@@ -148,7 +148,7 @@ impl<'a> Knower<'a> {
             let beside = self.beside(aside, name)?;
             let is_left_out = beside.as_ref().is_some_and(|entry| entry.reasons.0 & Reasons::IGNORED != 0);
             match self.child(tree, name)? {
-                Some(node) if node.kind == Kind::Directory => {
+                Some(node) if node.kind == NodeKind::Directory => {
                     tree = node.content;
                     aside = beside.and_then(|entry| entry.child);
                     in_left_out |= is_left_out;

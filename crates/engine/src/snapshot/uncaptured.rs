@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use super::presence::{Knower, Known};
+use super::presence::{Evidence, Presence};
 use crate::base::path::{WorkspacePath, join};
 use crate::store::StoreError;
 use crate::store::tree::{AsideEntry, GapKind, Looks, Node, Reasons};
@@ -95,7 +95,7 @@ impl UncapturedChange {
 }
 
 /// What changed from `then` to `now` without being captured, by path.
-pub(crate) fn changes(then: &Knower<'_>, now: &Knower<'_>) -> Result<Vec<UncapturedChange>, StoreError> {
+pub(crate) fn changes(then: &Evidence<'_>, now: &Evidence<'_>) -> Result<Vec<UncapturedChange>, StoreError> {
     let mut found = Vec::new();
     let mut queue = vec![(Vec::new(), then.aside(), now.aside())];
     while let Some((directory, before, after)) = queue.pop() {
@@ -112,7 +112,7 @@ pub(crate) fn changes(then: &Knower<'_>, now: &Knower<'_>) -> Result<Vec<Uncaptu
             let path = join(&directory, name);
             let parsed = WorkspacePath::parse(&path).expect("asides hold plain names only");
             if let Some((difference, left_out)) = compare(&parsed, before.as_ref(), after.as_ref(), then, now)? {
-                let was_captured = matches!(then.at(&parsed)?, Known::There(_));
+                let was_captured = matches!(then.at(&parsed)?, Presence::There(_));
                 found.push(UncapturedChange { path: parsed, difference, left_out, was_captured });
             }
             queue.push((path, child(&before), child(&after)));
@@ -127,8 +127,8 @@ fn compare(
     path: &WorkspacePath,
     before: Option<&AsideEntry>,
     after: Option<&AsideEntry>,
-    then: &Knower<'_>,
-    now: &Knower<'_>,
+    then: &Evidence<'_>,
+    now: &Evidence<'_>,
 ) -> Result<Option<(Difference, LeftOut)>, StoreError> {
     let gap = |line: Option<&AsideEntry>| line.and_then(|line| line.reasons.gaps().find(|kind| kind.is_uncaptured()));
     let looks = |line: Option<&AsideEntry>| line.and_then(|line| line.looks);
@@ -141,24 +141,24 @@ fn compare(
         }
         (Some(was), None) => {
             let difference = match now.at(path)? {
-                Known::Absent => Some(Difference::Gone),
+                Presence::Absent => Some(Difference::Gone),
                 // It is in the workspace, and that is all that is known of it.
-                Known::There(_) if was == GapKind::Purged => None,
-                Known::There(node) => Some(since_gap(looks(before), &node)),
+                Presence::There(_) if was == GapKind::Purged => None,
+                Presence::There(node) => Some(since_gap(looks(before), &node)),
                 // A rule leaves it out now, so that nothing tells what has become of it.
-                Known::Unknown => Some(Difference::Possible),
+                Presence::Unknown => Some(Difference::Possible),
             };
             difference.map(|difference| (difference, LeftOut::Gap(was)))
         }
         (None, Some(is)) => {
             let difference = match then.at(path)? {
-                Known::Absent => Some(Difference::New),
-                Known::There(_) => Some(Difference::Changed),
-                Known::Unknown => None,
+                Presence::Absent => Some(Difference::New),
+                Presence::There(_) => Some(Difference::Changed),
+                Presence::Unknown => None,
             };
             difference.map(|difference| (difference, LeftOut::Gap(is)))
         }
-        (None, None) if is_ignored(before) && !is_ignored(after) && now.at(path)? == Known::Absent => {
+        (None, None) if is_ignored(before) && !is_ignored(after) && now.at(path)? == Presence::Absent => {
             Some((Difference::Gone, LeftOut::Ignored))
         }
         (None, None) => None,

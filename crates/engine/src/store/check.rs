@@ -9,7 +9,7 @@ use super::bundle::{self, Bundle};
 use super::pack::{self, SegmentId};
 use super::record::{self, Torn};
 use super::tree::{self, Node, decode_aside, decode_tree};
-use super::{Kind, Location, Store, StoreError, content};
+use super::{Location, ObjectKind, Store, StoreError, content};
 use crate::base::id::ObjectId;
 use crate::base::progress::{Phase, Progress, Step};
 use crate::base::{limits, plain_file};
@@ -154,7 +154,7 @@ impl Store {
     }
 
     /// Whether everything that `roots` need is there and unharmed.
-    pub(crate) fn is_whole(&self, roots: &[(ObjectId, Kind)], checked: &mut Checked) -> Result<bool, StoreError> {
+    pub(crate) fn is_whole(&self, roots: &[(ObjectId, ObjectKind)], checked: &mut Checked) -> Result<bool, StoreError> {
         for &(id, kind) in roots {
             if !self.is_part_whole(id, kind, checked)? {
                 return Ok(false);
@@ -163,19 +163,21 @@ impl Store {
         Ok(true)
     }
 
-    fn is_part_whole(&self, id: ObjectId, kind: Kind, checked: &mut Checked) -> Result<bool, StoreError> {
+    fn is_part_whole(&self, id: ObjectId, kind: ObjectKind, checked: &mut Checked) -> Result<bool, StoreError> {
         if !checked.sound.contains(&id) {
             return Ok(false);
         }
         if let Some(&known) = checked.whole.get(&id) {
             return Ok(known);
         }
-        let parts: Result<Vec<(ObjectId, Kind)>, _> = match kind {
-            Kind::Tree => decode_tree(&self.read(id)?.1).map(|tree| tree.iter().map(|(_, node)| part(node)).collect()),
-            Kind::Aside => decode_aside(&self.read(id)?.1)
-                .map(|aside| aside.iter().filter_map(|entry| Some((entry.child?, Kind::Aside))).collect()),
-            Kind::Chunks => Ok(self.chunks(id)?),
-            Kind::Blob | Kind::Rules => Ok(Vec::new()),
+        let parts: Result<Vec<(ObjectId, ObjectKind)>, _> = match kind {
+            ObjectKind::Tree => {
+                decode_tree(&self.read(id)?.1).map(|tree| tree.iter().map(|(_, node)| part(node)).collect())
+            }
+            ObjectKind::Aside => decode_aside(&self.read(id)?.1)
+                .map(|aside| aside.iter().filter_map(|entry| Some((entry.child?, ObjectKind::Aside))).collect()),
+            ObjectKind::Chunks => Ok(self.chunks(id)?),
+            ObjectKind::Blob | ObjectKind::Rules => Ok(Vec::new()),
         };
         let whole = match parts {
             Ok(parts) => self.is_whole(&parts, checked)?,
@@ -186,12 +188,12 @@ impl Store {
     }
 
     /// The chunks of a large file; none if it is stored as one.
-    fn chunks(&self, id: ObjectId) -> Result<Vec<(ObjectId, Kind)>, StoreError> {
+    fn chunks(&self, id: ObjectId) -> Result<Vec<(ObjectId, ObjectKind)>, StoreError> {
         let (kind, list) = self.read(id)?;
-        if kind != Kind::Chunks {
+        if kind != ObjectKind::Chunks {
             return Ok(Vec::new());
         }
-        Ok(content::chunk_list(id, &list)?.map(|(chunk, _)| (chunk, Kind::Blob)).collect())
+        Ok(content::chunk_list(id, &list)?.map(|(chunk, _)| (chunk, ObjectKind::Blob)).collect())
     }
 }
 
@@ -213,10 +215,10 @@ fn check_record(bytes: &[u8], id: ObjectId, offset: u64, opened: &mut Option<(u6
 }
 
 /// What a tree's entry needs; a large file may be in chunks.
-fn part(node: &Node) -> (ObjectId, Kind) {
+fn part(node: &Node) -> (ObjectId, ObjectKind) {
     match node.kind {
-        tree::Kind::Directory => (node.content, Kind::Tree),
-        _ if node.size >= limits::CHUNKED_FROM => (node.content, Kind::Chunks),
-        _ => (node.content, Kind::Blob),
+        tree::NodeKind::Directory => (node.content, ObjectKind::Tree),
+        _ if node.size >= limits::CHUNKED_FROM => (node.content, ObjectKind::Chunks),
+        _ => (node.content, ObjectKind::Blob),
     }
 }

@@ -5,7 +5,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::compact::{Rewriting, Stopped, Work};
-use super::{Kind, Store, StoreError, pack};
+use super::{ObjectKind, Store, StoreError, pack};
 use crate::base::id::ObjectId;
 use crate::base::progress::Progress;
 
@@ -28,10 +28,10 @@ pub(crate) struct Dead {
 pub(crate) const ROOTS: &str = "snapshot, aside, rules";
 
 /// The objects from which everything that a checkpoint holds is reached.
-pub(crate) fn roots(row: &rusqlite::Row<'_>) -> rusqlite::Result<Vec<(ObjectId, Kind)>> {
+pub(crate) fn roots(row: &rusqlite::Row<'_>) -> rusqlite::Result<Vec<(ObjectId, ObjectKind)>> {
     let id = |bytes: [u8; 32]| ObjectId::from_bytes(bytes);
-    let mut roots = vec![(id(row.get(0)?), Kind::Tree), (id(row.get(2)?), Kind::Rules)];
-    roots.extend(row.get::<_, Option<[u8; 32]>>(1)?.map(|aside| (id(aside), Kind::Aside)));
+    let mut roots = vec![(id(row.get(0)?), ObjectKind::Tree), (id(row.get(2)?), ObjectKind::Rules)];
+    roots.extend(row.get::<_, Option<[u8; 32]>>(1)?.map(|aside| (id(aside), ObjectKind::Aside)));
     Ok(roots)
 }
 

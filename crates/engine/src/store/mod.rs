@@ -48,7 +48,7 @@ pub(crate) use content::{CopyError, PutError};
 use db::{Db, Location};
 use loss::Lost;
 use pack::{Segment, SegmentId};
-pub(crate) use record::{Effort, Kind};
+pub(crate) use record::{Effort, ObjectKind};
 
 /// Bundles that are kept decompressed: neighbours are often read one after the other.
 const OPEN_BUNDLES: usize = 16;
@@ -136,7 +136,7 @@ impl Store {
     }
 
     /// Reads and verifies an object.
-    pub(crate) fn read(&self, id: ObjectId) -> Result<(Kind, Vec<u8>), StoreError> {
+    pub(crate) fn read(&self, id: ObjectId) -> Result<(ObjectKind, Vec<u8>), StoreError> {
         let location = self.db().locate(&id)?.ok_or(StoreError::Missing { id })?;
         match self.read_at(location, id) {
             // A clean-up may have moved the object between the look-up and the read, or removed the segment that this process
@@ -151,7 +151,7 @@ impl Store {
     }
 
     /// An object's bytes; `None` if they are damaged, which must not keep a clean-up from going on.
-    pub(crate) fn readable(&self, id: ObjectId) -> Result<Option<(Kind, Vec<u8>)>, StoreError> {
+    pub(crate) fn readable(&self, id: ObjectId) -> Result<Option<(ObjectKind, Vec<u8>)>, StoreError> {
         match self.read(id) {
             Ok(object) => Ok(Some(object)),
             Err(StoreError::Damaged { .. } | StoreError::Missing { .. }) => Ok(None),
@@ -159,7 +159,7 @@ impl Store {
         }
     }
 
-    fn read_at(&self, location: Location, id: ObjectId) -> Result<(Kind, Vec<u8>), StoreError> {
+    fn read_at(&self, location: Location, id: ObjectId) -> Result<(ObjectKind, Vec<u8>), StoreError> {
         // Whatever was at this place before: an object is what its hash says.
         if let Some(object) = self.opened_bundle(location).and_then(|bundle| bundle.get(id).ok()) {
             return Ok(object);

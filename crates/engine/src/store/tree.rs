@@ -16,7 +16,7 @@ const VERSION: u8 = 1;
 
 /// What a captured path is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum NodeKind {
     /// A regular file.
     File = 1,
     /// A symbolic link; its target is its content.
@@ -25,7 +25,7 @@ pub enum Kind {
     Directory = 3,
 }
 
-impl Kind {
+impl NodeKind {
     /// The kind's name in listings and JSON.
     pub fn name(self) -> &'static str {
         match self {
@@ -40,7 +40,7 @@ impl Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Node {
     /// What it is.
-    pub kind: Kind,
+    pub kind: NodeKind,
     /// Permission bits, `07777`; zero for symbolic links, which have none.
     pub mode: u16,
     /// The content: a file's bytes, a link's target, a directory's tree.
@@ -211,9 +211,9 @@ pub(crate) fn decode_tree(bytes: &[u8]) -> Result<Tree, Malformed> {
     let mut tree = Tree::new();
     while !rest.is_empty() {
         let kind = match take(&mut rest, 1)?[0] {
-            1 => Kind::File,
-            2 => Kind::Symlink,
-            3 => Kind::Directory,
+            1 => NodeKind::File,
+            2 => NodeKind::Symlink,
+            3 => NodeKind::Directory,
             _ => return Err(Malformed),
         };
         let mode = u16::from_le_bytes(take(&mut rest, 2)?.try_into().map_err(|_| Malformed)?);
@@ -328,27 +328,27 @@ fn take_varint(rest: &mut &[u8]) -> Result<u64, Malformed> {
 
 /// Whether two states of a path are the same. A directory's content is told by what is in it.
 pub(crate) fn same(a: Option<&Node>, b: Option<&Node>) -> bool {
-    outer(a) == outer(b)
+    comparable(a) == comparable(b)
 }
 
 /// What a state of a path is compared by; `None` if nothing is there.
-pub(crate) type Outer = Option<(Kind, u16, Option<ObjectId>)>;
+pub(crate) type Comparable = Option<(NodeKind, u16, Option<ObjectId>)>;
 
-pub(crate) fn outer(node: Option<&Node>) -> Outer {
-    node.map(|node| (node.kind, node.mode, (node.kind != Kind::Directory).then_some(node.content)))
+pub(crate) fn comparable(node: Option<&Node>) -> Comparable {
+    node.map(|node| (node.kind, node.mode, (node.kind != NodeKind::Directory).then_some(node.content)))
 }
 
 /// A node as the database keeps it.
 pub(crate) fn encode_node(node: &Node) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(43);
     bytes.push(match node.kind {
-        Kind::File => 0,
-        Kind::Symlink => 1,
-        Kind::Directory => 2,
+        NodeKind::File => 0,
+        NodeKind::Symlink => 1,
+        NodeKind::Directory => 2,
     });
     bytes.extend_from_slice(&node.mode.to_le_bytes());
     // A directory's content is told by what is in it.
-    let content = if node.kind == Kind::Directory { ObjectId::default() } else { node.content };
+    let content = if node.kind == NodeKind::Directory { ObjectId::default() } else { node.content };
     bytes.extend_from_slice(content.as_bytes());
     bytes.extend_from_slice(&node.size.to_le_bytes());
     bytes
@@ -357,9 +357,9 @@ pub(crate) fn encode_node(node: &Node) -> Vec<u8> {
 /// The node in `bytes`.
 pub(crate) fn decode_node(bytes: &[u8]) -> Option<Node> {
     let kind = match bytes.first()? {
-        0 => Kind::File,
-        1 => Kind::Symlink,
-        2 => Kind::Directory,
+        0 => NodeKind::File,
+        1 => NodeKind::Symlink,
+        2 => NodeKind::Directory,
         _ => return None,
     };
     let mode = u16::from_le_bytes(bytes.get(1..3)?.try_into().ok()?);
@@ -372,16 +372,16 @@ pub(crate) fn decode_node(bytes: &[u8]) -> Option<Node> {
 mod tests {
     use super::*;
 
-    fn node(kind: Kind, mode: u16, size: u64) -> Node {
+    fn node(kind: NodeKind, mode: u16, size: u64) -> Node {
         Node { kind, mode, content: ObjectId::of(b"x"), size }
     }
 
     #[test]
     fn a_tree_decodes_to_what_was_encoded() {
         let tree = vec![
-            (b"a\n\xff".to_vec(), node(Kind::File, 0o4755, u64::MAX)),
-            (b"b".to_vec(), node(Kind::Directory, 0o1777, 0)),
-            (b"c".to_vec(), node(Kind::Symlink, 0, 300)),
+            (b"a\n\xff".to_vec(), node(NodeKind::File, 0o4755, u64::MAX)),
+            (b"b".to_vec(), node(NodeKind::Directory, 0o1777, 0)),
+            (b"c".to_vec(), node(NodeKind::Symlink, 0, 300)),
         ];
         let mut encoder = TreeEncoder::new();
         tree.iter().for_each(|(name, node)| encoder.push(name, node));
@@ -395,7 +395,7 @@ mod tests {
     fn names_that_leave_the_directory_are_refused() {
         for name in [&b".."[..], b".", b"", b"a/b", b"/etc", b"nul\0"] {
             let mut encoder = TreeEncoder::new();
-            encoder.push(name, &node(Kind::File, 0o644, 1));
+            encoder.push(name, &node(NodeKind::File, 0o644, 1));
             assert_eq!(decode_tree(&encoder.finish()), Err(Malformed));
         }
     }
@@ -414,7 +414,7 @@ mod tests {
     #[test]
     fn a_second_encoding_of_the_same_content_is_malformed() {
         let mut encoder = TreeEncoder::new();
-        encoder.push(b"a", &node(Kind::File, 0o644, 0));
+        encoder.push(b"a", &node(NodeKind::File, 0o644, 0));
         let tree = encoder.finish();
         assert!(decode_tree(&tree).is_ok());
         // The size, zero, in two bytes.

@@ -16,7 +16,7 @@ use crate::base::path::join;
 use crate::base::progress::{Phase, Progress, Step};
 use crate::scan::open;
 use crate::scan::stat::{self, Facts};
-use crate::store::tree::{Kind, Node, decode_tree};
+use crate::store::tree::{Node, NodeKind, decode_tree};
 use crate::store::{CopyError, Store, StoreError};
 
 /// Why a snapshot could not be laid out.
@@ -43,13 +43,13 @@ pub(crate) struct LaidOut(Vec<Made>);
 #[derive(Debug)]
 struct Made {
     path: Vec<u8>,
-    kind: Kind,
+    kind: NodeKind,
     /// What it was when it was complete; `None` before.
     facts: Option<Facts>,
 }
 
 impl LaidOut {
-    fn begin(&mut self, path: &[u8], kind: Kind) {
+    fn begin(&mut self, path: &[u8], kind: NodeKind) {
         self.0.push(Made { path: path.to_vec(), kind, facts: None });
     }
 
@@ -63,7 +63,7 @@ impl LaidOut {
     /// Removes it from below `root`: files and links that nobody has changed or replaced since, and directories that are then empty.
     /// Whatever cannot be removed stays.
     pub(crate) fn take_back(&self, root: BorrowedFd<'_>) {
-        for made in self.0.iter().filter(|made| made.kind == Kind::Directory) {
+        for made in self.0.iter().filter(|made| made.kind == NodeKind::Directory) {
             // It may have got the permissions of one that nobody writes to.
             open::directory(root, &made.path)
                 .and_then(|directory| rustix::fs::fchmod(directory, Mode::from_raw_mode(0o700)))
@@ -82,7 +82,7 @@ impl Made {
             None => (&b""[..], &self.path[..]),
         };
         let parent = open::directory(root, parent)?;
-        if self.kind == Kind::Directory {
+        if self.kind == NodeKind::Directory {
             return rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR);
         }
         let now = stat::look(&parent, name)?.facts;
@@ -120,13 +120,13 @@ pub(crate) fn lay_out(
             }
             let path = join(&directory, &name);
             match node.kind {
-                Kind::Directory => {
+                NodeKind::Directory => {
                     target.make_directory(&handle, &name, &path)?;
                     to_do.push((path.clone(), node.content));
                     directories.push((path, node));
                 }
-                Kind::File => target.make_file(&handle, &name, &path, &node)?,
-                Kind::Symlink => target.make_link(&handle, &name, &path, &node)?,
+                NodeKind::File => target.make_file(&handle, &name, &path, &node)?,
+                NodeKind::Symlink => target.make_link(&handle, &name, &path, &node)?,
             }
             done += 1;
             progress.report(Step { phase: Phase::Writing, done, total: None });
@@ -161,7 +161,7 @@ impl Target<'_> {
         self.step(path)?;
         let made = rustix::fs::mkdirat(parent, name, Mode::from_raw_mode(0o700));
         made.map_err(|err| self.failed("create", path, err.into()))?;
-        self.made.begin(path, Kind::Directory);
+        self.made.begin(path, NodeKind::Directory);
         Ok(())
     }
 
@@ -170,7 +170,7 @@ impl Target<'_> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = rustix::fs::openat(parent, name, flags, Mode::from_raw_mode(0o600));
         let mut file = File::from(file.map_err(|err| self.failed("create", path, err.into()))?);
-        self.made.begin(path, Kind::File);
+        self.made.begin(path, NodeKind::File);
         self.copy(node, path, &mut file)?;
         let seen = rustix::fs::fchmod(&file, Mode::from_raw_mode(node.mode.into()))
             .and_then(|()| stat::look(parent, name))
@@ -186,7 +186,7 @@ impl Target<'_> {
         let seen = rustix::fs::symlinkat(target.as_slice(), parent, name)
             .and_then(|()| stat::look(parent, name))
             .map_err(|err| self.failed("create", path, err.into()))?;
-        self.made.begin(path, Kind::Symlink);
+        self.made.begin(path, NodeKind::Symlink);
         self.made.complete(seen.facts);
         Ok(())
     }

@@ -15,7 +15,7 @@ use crate::base::path::WorkspacePath;
 use crate::base::settings::Environment;
 use crate::scan::{Counters, ScanError, Scanner, WatchState};
 use crate::snapshot::diff::{self, Change};
-use crate::store::tree::{Kind, Node};
+use crate::store::tree::{Node, NodeKind};
 use crate::store::{Store, StoreError};
 use location::OpenError;
 use view::{ContentError, Side};
@@ -137,7 +137,7 @@ impl Workspace {
         let tree = match dir {
             None => view::root_tree(side),
             Some(path) => match self.entry(side, path)? {
-                Some(node) if node.kind == Kind::Directory => node.content,
+                Some(node) if node.kind == NodeKind::Directory => node.content,
                 _ => return Ok(Vec::new()),
             },
         };

@@ -12,8 +12,8 @@ use crate::base::id::{ObjectId, SnapshotId};
 use crate::base::path::WorkspacePath;
 use crate::scan::{Scanned, Sink, open};
 use crate::snapshot::gaps::{self, Gap};
-use crate::snapshot::presence::Knower;
-use crate::store::tree::{Kind, Node, Tree, decode_tree};
+use crate::snapshot::presence::Evidence;
+use crate::store::tree::{Node, NodeKind, Tree, decode_tree};
 use crate::store::{self, CopyError, PutError, Store, StoreError, lock};
 
 /// What is on disk now: hashed, but not stored.
@@ -44,8 +44,8 @@ impl Current {
     }
 
     /// Answers for what is on disk. Whatever of the index was not hashed anew has to be in `store`.
-    pub(crate) fn knower<'a>(&'a self, store: &'a Store) -> Knower<'a> {
-        Knower::new(self.scanned.snapshot.0, self.scanned.aside, BTreeSet::new(), |id| match self.objects.get(&id) {
+    pub(crate) fn evidence<'a>(&'a self, store: &'a Store) -> Evidence<'a> {
+        Evidence::new(self.scanned.snapshot.0, self.scanned.aside, BTreeSet::new(), |id| match self.objects.get(&id) {
             Some(bytes) => Ok(bytes.clone()),
             None => Ok(store.read(id)?.1),
         })
@@ -104,8 +104,8 @@ impl Hashing {
 }
 
 impl Sink for Hashing {
-    fn put(&self, kind: store::Kind, id: ObjectId, plain: &[u8]) -> Result<(), StoreError> {
-        if matches!(kind, store::Kind::Tree | store::Kind::Aside) {
+    fn put(&self, kind: store::ObjectKind, id: ObjectId, plain: &[u8]) -> Result<(), StoreError> {
+        if matches!(kind, store::ObjectKind::Tree | store::ObjectKind::Aside) {
             lock(&self.objects).insert(id, plain.to_vec());
         }
         Ok(())
@@ -144,7 +144,7 @@ pub(crate) fn entry(store: &Store, side: &Side<'_>, path: &WorkspacePath) -> Res
     let mut found: Option<Node> = None;
     for name in path.components() {
         match found {
-            Some(node) if node.kind == Kind::Directory => tree = node.content,
+            Some(node) if node.kind == NodeKind::Directory => tree = node.content,
             Some(_) => return Ok(None),
             None => {}
         }
@@ -182,7 +182,7 @@ pub(crate) fn copy_from_disk(
     let full = root.join(path.to_path());
     let failed = |source: io::Error| ContentError::Read { path: full.clone(), source };
     let fd = open::root(root).map_err(|err| failed(err.into()))?;
-    if node.kind == Kind::Symlink {
+    if node.kind == NodeKind::Symlink {
         let target = rustix::fs::readlinkat(&fd, path.to_path(), Vec::new()).map_err(|err| failed(err.into()))?;
         return out.write_all(target.as_bytes()).map_err(ContentError::Write);
     }

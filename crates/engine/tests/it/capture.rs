@@ -26,7 +26,7 @@ fn paths(workspace: &mut Workspace, number: i64) -> Vec<String> {
         for (name, node) in workspace.list(&Side::Stored(made.snapshot), dir.as_ref()).unwrap() {
             let path = dir.as_ref().map_or_else(|| WorkspacePath::parse(&name), |dir| dir.join(&name)).unwrap();
             found.push(path.display().to_string());
-            if node.kind == retake_engine::snapshot::Kind::Directory {
+            if node.kind == retake_engine::snapshot::NodeKind::Directory {
                 queue.push(Some(path));
             }
         }

@@ -5,7 +5,7 @@ use std::fmt::Display;
 
 use retake_engine::checkpoint::Checkpoint;
 use retake_engine::id::ObjectId;
-use retake_engine::snapshot::{Change, Changed, GapKind, Kind, Node};
+use retake_engine::snapshot::{Change, Changed, GapKind, Node, NodeKind};
 use retake_engine::view::Side;
 use retake_engine::{Workspace, WorkspacePath};
 use retake_testkit::naive::{self, NaiveGap, NaiveKind, NaiveNode, NaiveNodes, NaiveTree};
@@ -151,7 +151,7 @@ fn read_all(workspace: &Workspace, side: &Side<'_>, read: &mut Read) -> Result<N
             if nodes.insert(path.as_bytes().to_vec(), naive).is_some() {
                 return Err(format!("{MISMATCH}: {} listed twice", path.as_bytes().escape_ascii()));
             }
-            if node.kind == Kind::Directory {
+            if node.kind == NodeKind::Directory {
                 directories.push(Some(path));
             }
         }
@@ -175,7 +175,7 @@ fn read_node(
     read: &mut Read,
 ) -> Result<NaiveNode, String> {
     let (kind, mode) = (naive_kind(node.kind), node.mode);
-    if node.kind == Kind::Directory {
+    if node.kind == NodeKind::Directory {
         return Ok(NaiveNode { kind, mode, content: Vec::new() });
     }
     let content = match read.0.get(&node.content) {
@@ -197,10 +197,10 @@ fn describes(node: &Node, truth: &NaiveNode) -> bool {
     node.size == truth.content.len() as u64 && naive_kind(node.kind) == truth.kind && node.mode == truth.mode
 }
 
-fn naive_kind(kind: Kind) -> NaiveKind {
+fn naive_kind(kind: NodeKind) -> NaiveKind {
     match kind {
-        Kind::File => NaiveKind::File,
-        Kind::Symlink => NaiveKind::Symlink,
-        Kind::Directory => NaiveKind::Directory,
+        NodeKind::File => NaiveKind::File,
+        NodeKind::Symlink => NaiveKind::Symlink,
+        NodeKind::Directory => NaiveKind::Directory,
     }
 }

@@ -159,7 +159,7 @@ fn every_version_that_an_editor_saves_meanwhile_is_on_disk_or_in_the_store() {
         let side = Side::Stored(start.snapshot);
         for version in &replaced {
             let node = |content: &str| Node {
-                kind: retake_engine::snapshot::Kind::File,
+                kind: retake_engine::snapshot::NodeKind::File,
                 mode: 0o644,
                 content: ObjectId::of(content.as_bytes()),
                 size: content.len() as u64,

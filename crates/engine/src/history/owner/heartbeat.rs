@@ -19,9 +19,9 @@ use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT};
 use super::{By, FileTime, OpenWindow, Reach, attribute, contested, window};
 use crate::base::limits;
 use crate::base::path::WorkspacePath;
-use crate::snapshot::presence::{Knower, Known};
+use crate::snapshot::presence::{Evidence, Presence};
 use crate::store::StoreError;
-use crate::store::tree::Kind;
+use crate::store::tree::NodeKind;
 
 /// Shows that a window is held, as long as this lives.
 #[derive(Debug)]
@@ -106,7 +106,7 @@ impl Abandoned {
         root: &Path,
         path: &WorkspacePath,
         windows: &[OpenWindow],
-        then: &Knower<'_>,
+        then: &Evidence<'_>,
     ) -> Result<(By, Option<FileTime>), StoreError> {
         let has_spans = windows.iter().any(|window| window.reach == Reach::Spans);
         let has_ended = windows.iter().any(|window| window.ended.is_some());
@@ -138,13 +138,13 @@ impl Abandoned {
 pub(super) fn last_change(
     root: &Path,
     path: &WorkspacePath,
-    then: &Knower<'_>,
+    then: &Evidence<'_>,
 ) -> Result<Option<FileTime>, StoreError> {
     let changed = walk_to(root, path, then)?;
     Ok(changed.and_then(|changed| i64::try_from(changed).ok()).map(FileTime))
 }
 
-fn walk_to(root: &Path, path: &WorkspacePath, then: &Knower<'_>) -> Result<Option<i128>, StoreError> {
+fn walk_to(root: &Path, path: &WorkspacePath, then: &Evidence<'_>) -> Result<Option<i128>, StoreError> {
     let Ok(top) = std::fs::symlink_metadata(root) else { return Ok(None) };
     let (mut at, mut above, mut latest) = (root.to_owned(), changed(&top), i128::MIN);
     let mut walked: Option<WorkspacePath> = None;
@@ -161,7 +161,7 @@ fn walk_to(root: &Path, path: &WorkspacePath, then: &Knower<'_>) -> Result<Optio
         if next == *path || !metadata.is_dir() {
             return Ok(Some(latest.max(above)));
         }
-        let was_there = matches!(then.at(&next)?, Known::There(node) if node.kind == Kind::Directory);
+        let was_there = matches!(then.at(&next)?, Presence::There(node) if node.kind == NodeKind::Directory);
         if !was_there || above != nanoseconds(metadata.mtime(), metadata.mtime_nsec()) {
             latest = latest.max(above);
         }

@@ -16,7 +16,7 @@ use crate::history::checkpoint::{
 };
 use crate::history::owner::Changes;
 use crate::store::db::in_transaction;
-use crate::store::tree::Kind;
+use crate::store::tree::NodeKind;
 use crate::store::{Durability, StoreError};
 use crate::workspace::Workspace;
 
@@ -94,8 +94,8 @@ impl Checkpoints<&mut Workspace> {
 const DIRECTORY: u8 = 2;
 
 /// Whether the path of a change can be held: its content was captured.
-pub(crate) fn is_holdable(kind: Option<Kind>) -> bool {
-    kind.is_some_and(|kind| kind != Kind::Directory)
+pub(crate) fn is_holdable(kind: Option<NodeKind>) -> bool {
+    kind.is_some_and(|kind| kind != NodeKind::Directory)
 }
 
 /// Writes down that checkpoint `seq` captured those of `held` that no checkpoint has before, and that `released` need not be held.

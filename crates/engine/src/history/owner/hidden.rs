@@ -14,13 +14,13 @@ use rusqlite::OptionalExtension;
 use super::heartbeat::Abandoned;
 use super::{By, FileTime, OpenWindow, Verdict, rows};
 use crate::base::path::WorkspacePath;
-use crate::history::capture::{Scene, knower};
+use crate::history::capture::{Scene, evidence};
 use crate::history::checkpoint::{self, Checkpoint};
 use crate::history::past_rules::RulesThen;
 use crate::scan::rules::is_version_control;
 use crate::snapshot::gaps;
-use crate::snapshot::presence::{Knower, Known};
-use crate::store::tree::{Kind, Node};
+use crate::snapshot::presence::{Evidence, Presence};
+use crate::store::tree::{Node, NodeKind};
 use crate::store::{Store, StoreError};
 
 /// Hidden paths that came since the checkpoint `previous`, which `then` answers for, and who created them.
@@ -29,13 +29,13 @@ pub(crate) fn created(
     previous: &Checkpoint,
     windows: &[OpenWindow],
     abandoned: &Abandoned,
-    then: &Knower<'_>,
+    then: &Evidence<'_>,
 ) -> Result<Vec<(WorkspacePath, By, Option<FileTime>)>, StoreError> {
     let mut created = Vec::new();
     if windows.is_empty() {
         return Ok(created);
     }
-    let (mut names, now) = (Vec::new(), scene.knower());
+    let (mut names, now) = (Vec::new(), scene.evidence());
     for path in gaps::newly_left_out(previous.aside, scene.scanned.aside, |id| scene.read(id))? {
         find_new(scene, path, then, &now, &mut names)?;
     }
@@ -47,7 +47,7 @@ pub(crate) fn created(
         }
         if start.is_none() {
             let begun = beginning(scene.store, windows)?;
-            start = Some(begun.map(|point| Ok::<_, StoreError>((knower(scene.store, &point)?, point))).transpose()?);
+            start = Some(begun.map(|point| Ok::<_, StoreError>((evidence(scene.store, &point)?, point))).transpose()?);
         }
         if let Some((start, point)) = start.as_ref().and_then(Option::as_ref) {
             let rules = RulesThen::new(scene.store, point, start, &scene.outer, &scene.root)?;
@@ -67,14 +67,14 @@ pub(crate) fn created(
 fn find_new(
     scene: &Scene<'_>,
     path: WorkspacePath,
-    then: &Knower<'_>,
-    now: &Knower<'_>,
+    then: &Evidence<'_>,
+    now: &Evidence<'_>,
     found: &mut Vec<WorkspacePath>,
 ) -> Result<(), StoreError> {
     match then.at(&path)? {
-        Known::Absent => found.push(path),
+        Presence::Absent => found.push(path),
         // What is hidden in a directory that the scan entered is told by name.
-        Known::There(node) if node.kind == Kind::Directory && !matches!(now.at(&path)?, Known::There(_)) => {
+        Presence::There(node) if node.kind == NodeKind::Directory && !matches!(now.at(&path)?, Presence::There(_)) => {
             let place = scene.root.join(path.to_path());
             let is_directory = place.symlink_metadata().is_ok_and(|meta| meta.is_dir());
             // What cannot be listed cannot be taken back either.
@@ -85,7 +85,7 @@ fn find_new(
                 }
             }
         }
-        Known::There(_) | Known::Unknown => {}
+        Presence::There(_) | Presence::Unknown => {}
     }
     Ok(())
 }

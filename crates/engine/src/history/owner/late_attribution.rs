@@ -6,11 +6,11 @@ use rusqlite::{Transaction, params};
 use super::window::Window;
 use super::{FileTime, OpenWindow, Reach, Verdict, heartbeat, rows};
 use crate::base::path::WorkspacePath;
-use crate::history::capture::knower;
+use crate::history::capture::evidence;
 use crate::history::checkpoint;
 use crate::history::owner::Changes;
 use crate::history::owner::window::Windows;
-use crate::snapshot::presence::Known;
+use crate::snapshot::presence::Presence;
 use crate::store::db::in_transaction;
 use crate::store::{Durability, StoreError};
 
@@ -27,10 +27,10 @@ impl Changes<'_> {
     /// Those of `paths` of which the newest checkpoint does not tell what was there: the rules leave them out, or they are gaps.
     pub fn unseen(&self, paths: &[WorkspacePath]) -> Result<Vec<WorkspacePath>, StoreError> {
         let Some(newest) = checkpoint::newest(&self.0.store)? else { return Ok(paths.to_vec()) };
-        let known = knower(&self.0.store, &newest)?;
+        let known = evidence(&self.0.store, &newest)?;
         let mut unseen = Vec::new();
         for path in paths {
-            if known.at(path)? == Known::Unknown {
+            if known.at(path)? == Presence::Unknown {
                 unseen.push(path.clone());
             }
         }
@@ -40,7 +40,7 @@ impl Changes<'_> {
     /// When `path` last changed, as the kernel noted it; `None` if that cannot be told.
     pub fn last(&self, path: &WorkspacePath) -> Result<Option<FileTime>, StoreError> {
         let Some(newest) = checkpoint::newest(&self.0.store)? else { return Ok(None) };
-        heartbeat::last_change(&self.0.env.root, path, &knower(&self.0.store, &newest)?)
+        heartbeat::last_change(&self.0.env.root, path, &evidence(&self.0.store, &newest)?)
     }
 }
 

@@ -12,7 +12,7 @@ use crate::base::settings::Timestamp;
 use crate::history::lineage::Lineage;
 use crate::snapshot::diff::Change;
 use crate::store::db::in_transaction;
-use crate::store::tree::{Kind, Node, decode_node, encode_node, same};
+use crate::store::tree::{Node, NodeKind, decode_node, encode_node, same};
 use crate::store::{Store, StoreError};
 
 /// One row of `changes`.
@@ -174,7 +174,7 @@ pub(crate) struct HiddenRow {
 
 /// A hidden directory in place of a state, which no checkpoint has: its inode stands where a size would.
 pub(crate) fn hidden_directory(inode: u64) -> Node {
-    Node { kind: Kind::Directory, mode: 0, content: ObjectId::default(), size: inode }
+    Node { kind: NodeKind::Directory, mode: 0, content: ObjectId::default(), size: inode }
 }
 
 /// Hidden files that tools created after checkpoint `seq`, oldest first.
@@ -511,7 +511,7 @@ pub(crate) fn differing(store: &Store, point: i64) -> Result<Vec<WorkspacePath>,
     let differs = |(before, after): &(Option<Node>, Option<Node>)| {
         let node = before.or(*after);
         !same(before.as_ref(), after.as_ref())
-            && node.is_some_and(|node| node.kind != crate::store::tree::Kind::Directory)
+            && node.is_some_and(|node| node.kind != crate::store::tree::NodeKind::Directory)
     };
     Ok(ends.into_iter().filter(|(_, ends)| differs(ends)).map(|(path, _)| path).collect())
 }

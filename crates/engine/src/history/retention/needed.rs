@@ -10,7 +10,7 @@ use crate::base::limits;
 use crate::history::intent;
 use crate::store::pack::SegmentId;
 use crate::store::tree::{self, Node, decode_aside, decode_node, decode_tree};
-use crate::store::{Kind, Store, StoreError, content, gc};
+use crate::store::{ObjectKind, Store, StoreError, content, gc};
 
 /// What is reachable, and how much room it takes.
 #[derive(Debug, Default)]
@@ -26,7 +26,7 @@ pub(super) struct Point {
     pub(super) seq: i64,
     /// Nothing may take it away.
     pub(super) pinned: bool,
-    pub(super) roots: Vec<(ObjectId, Kind)>,
+    pub(super) roots: Vec<(ObjectId, ObjectKind)>,
 }
 
 impl Store {
@@ -72,32 +72,32 @@ impl Store {
     /// Marks the content of a file or a link; a directory's is told by the nodes in it.
     fn mark_node(&self, node: &Node, live: &mut Live) -> Result<(), StoreError> {
         match node.kind {
-            tree::Kind::Directory => Ok(()),
-            tree::Kind::File | tree::Kind::Symlink => self.mark_content(node.content, node.size, live),
+            tree::NodeKind::Directory => Ok(()),
+            tree::NodeKind::File | tree::NodeKind::Symlink => self.mark_content(node.content, node.size, live),
         }
     }
 
-    fn mark_roots(&self, roots: &[(ObjectId, Kind)], live: &mut Live) -> Result<(), StoreError> {
+    fn mark_roots(&self, roots: &[(ObjectId, ObjectKind)], live: &mut Live) -> Result<(), StoreError> {
         let mut queue = roots.to_vec();
         while let Some((id, kind)) = queue.pop() {
             if !self.mark(id, live)? {
                 continue;
             }
             match kind {
-                Kind::Tree => {
+                ObjectKind::Tree => {
                     let tree = self.readable(id)?.and_then(|(_, bytes)| decode_tree(&bytes).ok()).unwrap_or_default();
                     for (_, node) in tree {
                         match node.kind {
-                            tree::Kind::Directory => queue.push((node.content, Kind::Tree)),
+                            tree::NodeKind::Directory => queue.push((node.content, ObjectKind::Tree)),
                             _ => self.mark_content(node.content, node.size, live)?,
                         }
                     }
                 }
-                Kind::Aside => {
+                ObjectKind::Aside => {
                     let aside = self.readable(id)?.and_then(|(_, bytes)| decode_aside(&bytes).ok()).unwrap_or_default();
-                    queue.extend(aside.into_iter().filter_map(|entry| Some((entry.child?, Kind::Aside))));
+                    queue.extend(aside.into_iter().filter_map(|entry| Some((entry.child?, ObjectKind::Aside))));
                 }
-                Kind::Blob | Kind::Rules | Kind::Chunks => {}
+                ObjectKind::Blob | ObjectKind::Rules | ObjectKind::Chunks => {}
             }
         }
         Ok(())
@@ -108,7 +108,7 @@ impl Store {
             return Ok(());
         }
         // A large file that is a single chunk is stored under one id, as that chunk.
-        if let Some((Kind::Chunks, list)) = self.readable(id)? {
+        if let Some((ObjectKind::Chunks, list)) = self.readable(id)? {
             for (chunk, _) in content::chunk_list(id, &list)? {
                 self.mark(chunk, live)?;
             }

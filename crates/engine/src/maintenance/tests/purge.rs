@@ -52,11 +52,11 @@ impl Scene {
                     let below = crate::base::path::join(above.as_ref().map_or(b"", WorkspacePath::as_bytes), &name);
                     let below = WorkspacePath::parse(&below).expect("it is plain");
                     let mut content = Vec::new();
-                    if node.kind != Kind::Directory {
+                    if node.kind != NodeKind::Directory {
                         self.workspace.content(&side, &below, &node, &mut content).expect("it is whole");
                     }
                     found.insert((checkpoint.id, below.as_bytes().to_vec()), content);
-                    queue.extend((node.kind == Kind::Directory).then_some(Some(below)));
+                    queue.extend((node.kind == NodeKind::Directory).then_some(Some(below)));
                 }
             }
         }

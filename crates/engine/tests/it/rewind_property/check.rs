@@ -8,7 +8,7 @@ use retake_engine::checkpoint::Checkpoint;
 use retake_engine::id::{ObjectId, SessionId};
 use retake_engine::operation::{OperationKind, OperationState};
 use retake_engine::rewind::{Action, Applied, Conflict, OnConflict, PathStatus, Plan};
-use retake_engine::snapshot::{Kind, Node};
+use retake_engine::snapshot::{Node, NodeKind};
 use retake_testkit::naive::{Everything, NaiveKind, NaiveNode, NaiveNodes, Shape, Thing};
 
 use super::expect::{Expected, Planned, name};
@@ -16,11 +16,11 @@ use super::model::{By, Happening, Model, OperationIs, Path};
 use super::tally::Met;
 use crate::compare::{MISMATCH, Verdict, no_error};
 
-fn kind(kind: NaiveKind) -> Kind {
+fn kind(kind: NaiveKind) -> NodeKind {
     match kind {
-        NaiveKind::File => Kind::File,
-        NaiveKind::Symlink => Kind::Symlink,
-        NaiveKind::Directory => Kind::Directory,
+        NaiveKind::File => NodeKind::File,
+        NaiveKind::Symlink => NodeKind::Symlink,
+        NaiveKind::Directory => NodeKind::Directory,
     }
 }
 
@@ -33,7 +33,7 @@ fn is_same(found: Option<&Node>, truth: Option<&NaiveNode>) -> bool {
                 || found.content == ObjectId::of(&truth.content) && found.size == truth.content.len() as u64;
             found.kind == kind(truth.kind)
                 && found.mode == truth.mode
-                && (found.kind == Kind::Directory || is_content())
+                && (found.kind == NodeKind::Directory || is_content())
         }
         _ => false,
     }

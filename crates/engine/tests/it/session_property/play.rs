@@ -11,7 +11,7 @@ use retake_engine::progress::NoProgress;
 use retake_engine::rewind::Plan;
 use retake_engine::session::Scope;
 use retake_engine::session::entry::{Body, Entry, Part, SummaryBy, Usage};
-use retake_engine::session::{Conversation, Moment, NewEntry, Span};
+use retake_engine::session::{Conversation, EntryRange, Moment, NewEntry};
 
 use super::model::{Model, Op, Session, head};
 use super::tally::Met;
@@ -213,9 +213,9 @@ impl<'a> Play<'a> {
         let Some(at) = at.checked_rem(entries.len()) else { return Ok(()) };
         let id = entries[at];
         let span = match stretch {
-            Stretch::All => Span::All,
-            Stretch::From => Span::From(id),
-            Stretch::UpTo => Span::UpTo(id),
+            Stretch::All => EntryRange::All,
+            Stretch::From => EntryRange::From(id),
+            Stretch::UpTo => EntryRange::UpTo(id),
         };
         let Some((from, to)) = self.range(span)? else {
             self.met.add("summary: of nothing");
@@ -238,7 +238,7 @@ impl<'a> Play<'a> {
     }
 
     /// What a summary of `span` stands for, which is what it should.
-    pub(super) fn range(&mut self, span: Span) -> Result<Option<(EntryId, EntryId)>, String> {
+    pub(super) fn range(&mut self, span: EntryRange) -> Result<Option<(EntryId, EntryId)>, String> {
         let (found, expected) = (self.desk.conversation().range(span), view::range(&self.model.now.entries, span));
         check(&format!("the range of {span:?}"), &found, &expected)?;
         let is_summary = |entry: &Entry| matches!(entry.body, Body::Summary { .. });
