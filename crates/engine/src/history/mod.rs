@@ -14,6 +14,7 @@
 
 pub(crate) mod capture;
 pub(crate) mod checkpoint;
+pub(crate) mod codes;
 pub(crate) mod compare;
 pub(crate) mod intent;
 pub(crate) mod ledger;

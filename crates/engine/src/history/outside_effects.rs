@@ -11,6 +11,7 @@ use rusqlite::{Connection, OptionalExtension};
 use super::ledger::{LedgerItem, git_moves};
 use crate::base::settings::Environment;
 use crate::git::GitState;
+use crate::history::codes::{DONE, WITH_COMMANDS};
 
 /// Subcommands of git that change the index and may leave HEAD alone. Others only refresh it, and that moves nothing.
 const STAGING: [&str; 9] = ["add", "rm", "mv", "reset", "restore", "stage", "apply", "read-tree", "update-index"];
@@ -20,12 +21,12 @@ const DEVICES: [&str; 8] = ["null", "zero", "full", "random", "urandom", "tty", 
 
 /// What the turn with row number `operation`, whose tool calls are `tools`, left outside the files, as far as the database knows.
 pub(super) fn left(connection: &Connection, operation: i64, tools: &[String]) -> rusqlite::Result<Vec<LedgerItem>> {
-    let mut statement = connection.prepare_cached(
+    let mut statement = connection.prepare_cached(&format!(
         "SELECT before.git, after.git, after.gaps - before.gaps FROM operations
              JOIN checkpoints AS before ON before.seq = operations.before
              JOIN checkpoints AS after ON after.seq = operations.after
-         WHERE operations.seq = ? AND operations.state = 1",
-    )?;
+         WHERE operations.seq = ? AND operations.state = {DONE}"
+    ))?;
     let ends =
         |row: &rusqlite::Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?, row.get::<_, i64>(2)?));
     let Some((before, after, gaps)) = statement.query_row([operation], ends).optional()? else { return Ok(Vec::new()) };
@@ -37,8 +38,9 @@ pub(super) fn left(connection: &Connection, operation: i64, tools: &[String]) ->
     // A command that moves it back is worked out for the state of now, by a plan.
     let mut left: Vec<LedgerItem> =
         git_moves(&before, &after).into_iter().map(|item| LedgerItem { remedy: None, ..item }).collect();
-    let mut open = connection
-        .prepare_cached("SELECT tool FROM windows WHERE operation = ? AND closed IS NULL AND everything IN (1, 3)")?;
+    let mut open = connection.prepare_cached(&format!(
+        "SELECT tool FROM windows WHERE operation = ? AND closed IS NULL AND everything IN {WITH_COMMANDS}"
+    ))?;
     for tool in open.query_map([operation], |row| row.get(0))? {
         left.push(item("running", tool?));
     }

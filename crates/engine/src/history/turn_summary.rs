@@ -9,6 +9,7 @@ use super::ledger::LedgerItem;
 use super::outside_effects;
 use super::owner::ChangeKind;
 use crate::base::settings::Environment;
+use crate::history::codes::{CHANGED, DONE, TURN, WITH_COMMANDS};
 use crate::snapshot::diff::Changed;
 use crate::store::StoreError;
 use crate::store::db::in_transaction;
@@ -53,7 +54,9 @@ pub(crate) fn begins_turn(tx: &Transaction<'_>, entry: i64, checkpoint: i64) -> 
 pub(crate) fn summarise_turns(tx: &Transaction<'_>, session: i64, checkpoint: i64) -> Result<(), StoreError> {
     let wrap = in_transaction(tx);
     let open: Vec<i64> = tx
-        .prepare_cached("SELECT seq FROM operations WHERE session = ? AND kind = 4 AND state = 1 AND summary IS NULL")
+        .prepare_cached(&format!(
+            "SELECT seq FROM operations WHERE session = ? AND kind = {TURN} AND state = {DONE} AND summary IS NULL"
+        ))
         .and_then(|mut statement| statement.query_map([session], |row| row.get(0))?.collect())
         .map_err(&wrap)?;
     for operation in open {
@@ -78,15 +81,17 @@ pub(crate) fn summarise_again(tx: &Transaction<'_>, operation: i64) -> Result<()
 /// What the turn with row number `operation` did to the files.
 pub(crate) fn summarise(connection: &Connection, operation: i64) -> rusqlite::Result<TurnSummary> {
     let mut summary = TurnSummary::default();
-    let mut tools =
-        connection.prepare_cached("SELECT tool, everything IN (1, 3) FROM windows WHERE operation = ? ORDER BY seq")?;
+    let mut tools = connection.prepare_cached(&format!(
+        "SELECT tool, everything IN {WITH_COMMANDS} FROM windows WHERE operation = ? ORDER BY seq"
+    ))?;
     let mut rows = tools.query([operation])?;
     while let Some(row) = rows.next()? {
         summary.tools.push(row.get(0)?);
         summary.ran_commands |= row.get::<_, bool>(1)?;
     }
-    let mut changes = connection
-        .prepare_cached("SELECT path, before, after FROM changes WHERE operation = ? AND kind = 0 ORDER BY seq")?;
+    let mut changes = connection.prepare_cached(&format!(
+        "SELECT path, before, after FROM changes WHERE operation = ? AND kind = {CHANGED} ORDER BY seq"
+    ))?;
     let mut rows = changes.query([operation])?;
     let mut ends: BTreeMap<Vec<u8>, (Option<Node>, Option<Node>)> = BTreeMap::new();
     while let Some(row) = rows.next()? {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::history::codes::TURN;
 use crate::history::owner::Verdict;
 use crate::history::owner::rows::ChangeRow;
 use crate::store::{Store, StoreError};
@@ -21,7 +22,7 @@ impl Doubtful {
                 "SELECT seq FROM windows WHERE EXISTS (SELECT 1 FROM checkpoints WHERE checkpoints.session = windows.session
                      AND checkpoints.seq > windows.opened AND (windows.closed IS NULL OR checkpoints.seq < windows.closed))",
             )?;
-            let mut turns = connection.prepare_cached("SELECT seq FROM operations WHERE kind = 4")?;
+            let mut turns = connection.prepare_cached(&format!("SELECT seq FROM operations WHERE kind = {TURN}"))?;
             let lasting = lasting.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
             Ok((lasting, turns.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?))
         })?;

@@ -8,6 +8,7 @@ use super::goal::Resolved;
 use super::prepare::insert_operation;
 use super::{Applied, NewRewind, Plan, RewindError, RewindRequest};
 use crate::base::id::SessionId;
+use crate::history::codes::CONVERSATION;
 use crate::history::operation::{self, Operation, OperationKind, OperationState};
 use crate::history::session_lock;
 use crate::history::sessions::{Shown, set_kind};
@@ -99,7 +100,7 @@ impl Reversal {
             |row| row.get(0),
         )?;
         let is_forked: bool = connection.query_row(
-            "SELECT EXISTS (SELECT 1 FROM sessions WHERE parent = ? AND kind = 1)",
+            &format!("SELECT EXISTS (SELECT 1 FROM sessions WHERE parent = ? AND kind = {CONVERSATION})"),
             [session],
             |row| row.get(0),
         )?;

@@ -24,6 +24,7 @@ use crate::base::path::WorkspacePath;
 use crate::git::GitState;
 use crate::history::capture::evidence;
 use crate::history::checkpoint;
+use crate::history::codes::WITH_COMMANDS;
 use crate::history::ledger::{self, LedgerItem};
 use crate::history::lineage::Lineage;
 use crate::history::operation::{self, MadeBy, Operation, OperationKind};
@@ -543,8 +544,8 @@ fn newest(store: &Store) -> Result<i64, StoreError> {
 pub(super) fn commands_since(store: &Store, seq: i64) -> Result<Vec<LedgerItem>, StoreError> {
     let tools: Vec<String> = store.db().read(|connection| {
         let mut statement = connection.prepare_cached(
-            "SELECT tool FROM windows LEFT JOIN operations ON operations.seq = windows.operation
-             WHERE opened >= ? AND everything IN (1, 3) AND coalesce(operations.undone, 0) = 0 ORDER BY windows.seq",
+            &format!("SELECT tool FROM windows LEFT JOIN operations ON operations.seq = windows.operation
+             WHERE opened >= ? AND everything IN {WITH_COMMANDS} AND coalesce(operations.undone, 0) = 0 ORDER BY windows.seq"),
         )?;
         statement.query_map([seq], |row| row.get(0))?.collect()
     })?;

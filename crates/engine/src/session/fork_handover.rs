@@ -3,6 +3,7 @@
 use rusqlite::{Transaction, params};
 
 use super::rows;
+use crate::history::codes::{CONVERSATION, TURN};
 use crate::history::{lineage, operation};
 use crate::store::StoreError;
 use crate::store::db::in_transaction;
@@ -22,7 +23,7 @@ pub(super) fn hand_over(tx: &Transaction<'_>, session: i64) -> Result<(), StoreE
     let wrap = in_transaction(tx);
     let successors: Vec<Successor> = tx
         .prepare_cached(
-            "SELECT seq, ifnull(forked_after, 0) AS after FROM sessions WHERE parent = ? AND kind = 1 ORDER BY after, seq",
+            &format!("SELECT seq, ifnull(forked_after, 0) AS after FROM sessions WHERE parent = ? AND kind = {CONVERSATION} ORDER BY after, seq"),
         )
         .and_then(|mut statement| {
             let successor = |row: &rusqlite::Row<'_>| Ok(Successor { session: row.get(0)?, forked_after: row.get(1)? });
@@ -46,7 +47,7 @@ fn hand_over_entries(tx: &Transaction<'_>, session: i64, successor: Successor) -
         run("UPDATE entries SET session = ?1 WHERE seq = ?2", successor)?;
         // It is nothing that the successor did itself, so it does not undo it either.
         let inherited = operation::INHERITED;
-        let turn = format!("UPDATE operations SET session = ?1, live = {inherited} WHERE entry = ?2 AND kind = 4");
+        let turn = format!("UPDATE operations SET session = ?1, live = {inherited} WHERE entry = ?2 AND kind = {TURN}");
         run(&turn, successor)?;
         // When the session that goes came back to it later, that was none of the successor's.
         run("DELETE FROM points WHERE checkpoint > ?1 AND entry = ?2", forked_after)?;

@@ -11,6 +11,7 @@ use super::rows::{self, Standing};
 use crate::base::id::{EntryId, SessionId};
 use crate::base::settings::Timestamp;
 use crate::history::checkpoint;
+use crate::history::codes::CONVERSATION;
 use crate::history::lineage::{self, Lineage};
 use crate::history::operation::{Operation, OperationKind};
 use crate::store::{Store, StoreError};
@@ -182,8 +183,9 @@ fn forks_that_need(
     let kept: HashSet<i64> = rows::chain_seqs(connection, to)?.into_iter().collect();
     let leaving: HashSet<i64> =
         rows::chain_seqs(connection, from)?.into_iter().filter(|seq| !kept.contains(seq)).collect();
-    let mut statement =
-        connection.prepare_cached("SELECT seq, handle FROM sessions WHERE kind = 1 AND seq <> ? ORDER BY seq")?;
+    let mut statement = connection.prepare_cached(&format!(
+        "SELECT seq, handle FROM sessions WHERE kind = {CONVERSATION} AND seq <> ? ORDER BY seq"
+    ))?;
     let mut others = statement.query([session])?;
     let mut found = Vec::new();
     while let Some(row) = others.next()? {

@@ -13,6 +13,7 @@ use crate::base::id::{EntryId, OperationId};
 use crate::base::limits;
 use crate::base::path::WorkspacePath;
 use crate::base::settings::Timestamp;
+use crate::history::codes::{REDO, UNDO};
 use crate::store::StoreError;
 use crate::store::db::in_transaction;
 
@@ -207,8 +208,8 @@ pub(crate) fn noted_since(
         // Later operations may have come back to it.
         let by_undo: Option<bool> = connection
             .prepare_cached(
-                "SELECT kind IN (2, 3) FROM operations WHERE session = ? AND json_extract(conversation, '$.to') = ?
-                 ORDER BY seq LIMIT 1",
+                &format!("SELECT kind IN ({UNDO}, {REDO}) FROM operations WHERE session = ? AND json_extract(conversation, '$.to') = ?
+                 ORDER BY seq LIMIT 1"),
             )?
             .query_row([session, seq], |row| row.get(0))
             .optional()?;

@@ -16,6 +16,7 @@ use crate::base::settings::Timestamp;
 use crate::history::checkpoint::{
     self, Checkpoint, CheckpointError, Checkpoints, NewCheckpoint, Origin, Purpose, ResolveError, RuleChanges,
 };
+use crate::history::codes::{CONVERSATION, TURN};
 use crate::history::lineage::{self, Lineage};
 use crate::history::sessions::Sessions;
 use crate::history::turn_summary::{TurnSummary, begins_turn, summarise, summarise_turns};
@@ -103,10 +104,10 @@ impl Workspace {
             return Ok(Vec::new());
         }
         self.store.db().read(|connection| {
-            let mut statement = connection.prepare_cached(
+            let mut statement = connection.prepare_cached(&format!(
                 "SELECT sessions.id, entries.seq FROM entries JOIN sessions ON sessions.seq = entries.session
-                 WHERE entries.id GLOB ? AND sessions.kind = 1",
-            )?;
+                 WHERE entries.id GLOB ? AND sessions.kind = {CONVERSATION}"
+            ))?;
             let mut rows = statement.query([format!("{lower}*")])?;
             let mut found = Vec::new();
             while let Some(row) = rows.next()? {
@@ -221,12 +222,12 @@ impl Sessions<&Workspace> {
     /// The prompts that checkpoints were taken at, with what their turns did, by checkpoint.
     pub fn prompts_at(&self) -> Result<HashMap<CheckpointId, PromptAt>, StoreError> {
         self.0.store.db().read(|connection| {
-            let mut statement = connection.prepare_cached(
+            let mut statement = connection.prepare_cached(&format!(
                 "SELECT checkpoints.id, entries.id, operations.seq, operations.summary, entries.seq FROM operations
                      JOIN entries ON entries.seq = operations.entry
                      JOIN checkpoints ON checkpoints.seq = operations.before AND checkpoints.origin = ?
-                 WHERE operations.kind = 4",
-            )?;
+                 WHERE operations.kind = {TURN}"
+            ))?;
             let numbers = numbers(connection)?;
             let mut rows = statement.query([Origin::Prompt as u8])?;
             let mut prompts = HashMap::new();
@@ -248,12 +249,12 @@ impl Sessions<&Workspace> {
         let query = query.to_lowercase();
         let by_path: HashSet<String> = self.0.store.db().read(|connection| {
             let Some(standing) = rows::standing(connection, session)? else { return Ok(HashSet::new()) };
-            let mut statement = connection.prepare_cached(
+            let mut statement = connection.prepare_cached(&format!(
                 "SELECT DISTINCT entries.id FROM operations JOIN entries ON entries.seq = operations.entry
                      JOIN changes ON changes.operation = operations.seq
-                 WHERE operations.session = ?1 AND operations.kind = 4
-                     AND instr(lower(CAST(changes.path AS TEXT)), ?2)",
-            )?;
+                 WHERE operations.session = ?1 AND operations.kind = {TURN}
+                     AND instr(lower(CAST(changes.path AS TEXT)), ?2)"
+            ))?;
             let mut found = HashSet::new();
             for session in Lineage::of(connection, standing.seq)?.sessions() {
                 for id in statement.query_map(params![session, query], |row| row.get(0))? {
@@ -322,7 +323,8 @@ fn seen_from(
 
 /// The conversations, each with the row number of its head, oldest first.
 fn heads(connection: &Connection) -> rusqlite::Result<Vec<(SessionId, Option<i64>)>> {
-    let mut statement = connection.prepare_cached("SELECT id, head FROM sessions WHERE kind = 1 ORDER BY seq")?;
+    let mut statement = connection
+        .prepare_cached(&format!("SELECT id, head FROM sessions WHERE kind = {CONVERSATION} ORDER BY seq"))?;
     statement.query_map([], |row| Ok((SessionId::from_bytes(row.get(0)?), row.get(1)?)))?.collect()
 }
 
@@ -339,11 +341,11 @@ pub(super) type PromptFacts = (TurnSummary, Option<String>, bool);
 
 /// What is known of each prompt that was said in a session, by row number.
 pub(super) fn known_of(connection: &Connection, session: i64) -> rusqlite::Result<HashMap<i64, PromptFacts>> {
-    let mut statement = connection.prepare_cached(
+    let mut statement = connection.prepare_cached(&format!(
         "SELECT operations.entry, operations.seq, operations.summary, checkpoints.label, checkpoints.seq IS NOT NULL
          FROM operations LEFT JOIN checkpoints ON checkpoints.seq = operations.before
-         WHERE operations.session = ? AND operations.kind = 4",
-    )?;
+         WHERE operations.session = ? AND operations.kind = {TURN}"
+    ))?;
     let mut rows = statement.query([session])?;
     let mut known = HashMap::new();
     while let Some(row) = rows.next()? {

@@ -13,6 +13,7 @@ use super::rows;
 use super::writer::SessionError;
 use crate::base::id::{EntryId, SessionId};
 use crate::base::settings::Timestamp;
+use crate::history::codes::{DONE, TURN};
 use crate::history::lineage::{self, Lineage};
 use crate::history::sessions::{ForkedFrom, Session, Sessions};
 use crate::history::turn_summary::TurnSummary;
@@ -187,9 +188,9 @@ fn prompts(
 /// What ended the turns of a session, by the row number of their prompts.
 fn ends_of(connection: &Connection, session: i64) -> rusqlite::Result<Vec<(i64, EntryId)>> {
     let mut statement = connection.prepare_cached(
-        "SELECT operations.entry, entries.id FROM operations
+        &format!("SELECT operations.entry, entries.id FROM operations
              JOIN entries ON entries.seq = json_extract(operations.conversation, '$.to')
-         WHERE operations.session = ? AND operations.kind = 4 AND operations.state = 1 AND operations.entry IS NOT NULL",
+         WHERE operations.session = ? AND operations.kind = {TURN} AND operations.state = {DONE} AND operations.entry IS NOT NULL"),
     )?;
     let ends = statement.query_map([session], |row| Ok((row.get(0)?, row.get::<_, String>(1)?)))?;
     let ends: Vec<(i64, String)> = ends.collect::<rusqlite::Result<_>>()?;

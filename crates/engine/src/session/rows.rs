@@ -12,9 +12,13 @@ use super::load::invalid;
 use super::parse;
 use crate::base::id::{EntryId, SessionId};
 use crate::base::settings::Timestamp;
+use crate::history::codes::CONVERSATION;
 use crate::history::lineage;
 use crate::store::StoreError;
 use crate::store::db::in_transaction;
+
+/// An entry that is a prompt.
+const PROMPT: u8 = EntryKind::Prompt as u8;
 
 /// What kind of entry a row is, as far as a query has to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +54,7 @@ pub(crate) struct Standing {
 /// Where a session stands; `None` if there is no such session, or it is no conversation.
 pub(crate) fn standing(connection: &Connection, session: SessionId) -> rusqlite::Result<Option<Standing>> {
     connection
-        .prepare_cached("SELECT seq, head, draft FROM sessions WHERE id = ? AND kind = 1")?
+        .prepare_cached(&format!("SELECT seq, head, draft FROM sessions WHERE id = ? AND kind = {CONVERSATION}"))?
         .query_row([&session.as_bytes()[..]], |row| {
             Ok(Standing { seq: row.get(0)?, head: row.get(1)?, draft: parse_draft(row.get(2)?) })
         })
@@ -110,7 +114,7 @@ pub(crate) fn set_draft(tx: &Transaction<'_>, session: i64, draft: &[Part]) -> R
 pub(crate) fn was_said(connection: &Connection, parts: &[Part]) -> rusqlite::Result<bool> {
     let body = serde_json::to_string(&Body::Prompt { parts: parts.to_vec() }).expect("entries serialise");
     connection
-        .prepare_cached("SELECT EXISTS (SELECT 1 FROM entries WHERE kind = 1 AND body = ?)")?
+        .prepare_cached(&format!("SELECT EXISTS (SELECT 1 FROM entries WHERE kind = {PROMPT} AND body = ?)"))?
         .query_row([body], |row| row.get(0))
 }
 
@@ -167,7 +171,7 @@ pub(crate) fn prompts(connection: &Connection, head: Option<i64>) -> rusqlite::R
 /// The entry with this row number, if it is a prompt, without its parent.
 pub(crate) fn prompt(connection: &Connection, seq: i64) -> rusqlite::Result<Option<Entry>> {
     let entry = connection
-        .prepare_cached("SELECT seq, id, parent, at, body FROM entries WHERE seq = ? AND kind = 1")?
+        .prepare_cached(&format!("SELECT seq, id, parent, at, body FROM entries WHERE seq = ? AND kind = {PROMPT}"))?
         .query_row([seq], |row| from_row(row, None))
         .optional()?;
     Ok(entry.map(|row| row.entry))

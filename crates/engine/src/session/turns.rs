@@ -4,6 +4,7 @@ use rusqlite::OptionalExtension;
 
 use crate::base::id::EntryId;
 use crate::history::checkpoint::{self, Checkpoint};
+use crate::history::codes::TURN;
 use crate::history::sessions::Sessions;
 use crate::store::StoreError;
 use crate::workspace::Workspace;
@@ -23,8 +24,10 @@ impl Sessions<&Workspace> {
     /// The checkpoints around the turn that a prompt began; `None` if nothing is known of such a turn.
     pub fn turn_points(&self, prompt: EntryId) -> Result<Option<TurnPoints>, StoreError> {
         let found: Option<(i64, Option<i64>)> = self.0.store.db().read(|connection| {
-            let sql = "SELECT operations.before, operations.after FROM operations
-                 JOIN entries ON entries.seq = operations.entry WHERE entries.id = ? AND operations.kind = 4";
+            let sql = &format!(
+                "SELECT operations.before, operations.after FROM operations
+                 JOIN entries ON entries.seq = operations.entry WHERE entries.id = ? AND operations.kind = {TURN}"
+            );
             connection
                 .prepare_cached(sql)?
                 .query_row([prompt.to_string()], |row| Ok((row.get(0)?, row.get(1)?)))

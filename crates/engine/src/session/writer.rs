@@ -18,6 +18,7 @@ use super::{Discard, head_target, load, rows, unfinished};
 use crate::base::id::{EntryId, OperationId, SessionId};
 use crate::base::settings::Timestamp;
 use crate::history::checkpoint;
+use crate::history::codes::{RUNNING, TURN};
 use crate::history::operation::{self, MadeBy, NewOperation, Operation, OperationKind, OperationState};
 use crate::history::session_lock::{is_live, lock_path, lock_patiently};
 use crate::history::sessions::Sessions;
@@ -366,7 +367,7 @@ impl SessionWriter {
         let unfinished: Option<([u8; 16], Option<i64>)> = self.db.read(|connection| {
             connection
                 .prepare_cached(
-                    "SELECT id, entry FROM operations WHERE session = ? AND kind = 4 AND summary IS NULL AND state = 0",
+                    &format!("SELECT id, entry FROM operations WHERE session = ? AND kind = {TURN} AND summary IS NULL AND state = {RUNNING}"),
                 )?
                 .query_row([session], |row| Ok((row.get(0)?, row.get(1)?)))
                 .optional()

@@ -14,6 +14,7 @@ use crate::base::id::{CheckpointId, OperationId, SessionId};
 use crate::base::limits;
 use crate::base::path::WorkspacePath;
 use crate::base::settings::Timestamp;
+use crate::history::codes::{BY_MODEL, TURN};
 use crate::history::sessions;
 use crate::store::db::in_transaction;
 use crate::store::{Store, StoreError};
@@ -357,9 +358,11 @@ pub(crate) fn by_id(store: &Store, id: OperationId) -> Result<Option<Operation>,
 /// The operation that what the one with this row number changes is a part of: itself, or the turn in which the model made it.
 pub(crate) fn owner_of(store: &Store, seq: i64) -> Result<i64, StoreError> {
     let turn: Option<Option<i64>> = store.db().read(|connection| {
-        let sql = "SELECT (SELECT max(turn.seq) FROM operations AS turn
-                 WHERE turn.kind = 4 AND turn.session = operations.session AND turn.seq < operations.seq)
-             FROM operations WHERE seq = ? AND live = 2";
+        let sql = &format!(
+            "SELECT (SELECT max(turn.seq) FROM operations AS turn
+                 WHERE turn.kind = {TURN} AND turn.session = operations.session AND turn.seq < operations.seq)
+             FROM operations WHERE seq = ? AND live = {BY_MODEL}"
+        );
         connection.prepare_cached(sql)?.query_row([seq], |row| row.get(0)).optional()
     })?;
     Ok(turn.flatten().unwrap_or(seq))
@@ -383,7 +386,9 @@ impl Operations<'_> {
 
     /// The turn that the prompt with the id `prompt` began.
     pub fn turn_of(&self, prompt: &str) -> Result<Option<Operation>, StoreError> {
-        let rest = "JOIN entries ON entries.seq = operations.entry WHERE entries.id = ? AND operations.kind = 4";
+        let rest = &format!(
+            "JOIN entries ON entries.seq = operations.entry WHERE entries.id = ? AND operations.kind = {TURN}"
+        );
         self.0.store.db().read(|connection| Ok(select(connection, rest, [prompt])?.pop()))
     }
 

@@ -8,6 +8,7 @@ use super::{FileTime, OpenWindow, Reach, Verdict, heartbeat, rows};
 use crate::base::path::WorkspacePath;
 use crate::history::capture::evidence;
 use crate::history::checkpoint;
+use crate::history::codes::WITH_SPANS;
 use crate::history::owner::Changes;
 use crate::history::owner::window::Windows;
 use crate::snapshot::presence::Presence;
@@ -49,7 +50,8 @@ impl Windows<'_> {
     /// may do more than change files.
     pub fn describe(&mut self, window: &mut Window, tool: &str, runs: Runs) -> Result<(), StoreError> {
         self.0.store.db().transaction(Durability::Soon, |tx| {
-            let sql = "UPDATE windows SET tool = ?1, everything = ?2 WHERE seq = ?3 AND everything IN (2, 3)";
+            let sql =
+                &format!("UPDATE windows SET tool = ?1, everything = ?2 WHERE seq = ?3 AND everything IN {WITH_SPANS}");
             let everything = match runs {
                 Runs::Edits => 2,
                 Runs::Command => 3,

@@ -9,6 +9,7 @@ use super::{By, Certainty, ChangeKind, FileTime, OpenWindow, Owner, PathChange, 
 use crate::base::id::{CheckpointId, ObjectId, OperationId, SessionId};
 use crate::base::path::WorkspacePath;
 use crate::base::settings::Timestamp;
+use crate::history::codes::{CHANGED, WITH_SPANS};
 use crate::history::lineage::Lineage;
 use crate::snapshot::diff::Change;
 use crate::store::db::in_transaction;
@@ -215,7 +216,7 @@ pub(crate) fn hidden_by(
 pub(crate) fn uncovered_since(store: &Store, seq: i64) -> Result<BTreeMap<WorkspacePath, Option<Node>>, StoreError> {
     let rest = format!(
         "WHERE changes.kind = {} AND changes.checkpoint > ?1 AND NOT EXISTS (
-             SELECT 1 FROM changes later WHERE later.path = changes.path AND later.seq > changes.seq AND later.kind = 0)
+             SELECT 1 FROM changes later WHERE later.path = changes.path AND later.seq > changes.seq AND later.kind = {CHANGED})
          ORDER BY changes.seq",
         ChangeKind::Uncovered as u8
     );
@@ -278,15 +279,17 @@ pub(crate) fn history(store: &Store, path: &WorkspacePath) -> Result<Vec<PathCha
     high.push(b'/' + 1);
     described(
         store,
-        "WHERE changes.kind = 0 AND (changes.path = ?1 OR (changes.path > ?2 AND changes.path < ?3))
-         ORDER BY changes.seq DESC",
+        &format!(
+            "WHERE changes.kind = {CHANGED} AND (changes.path = ?1 OR (changes.path > ?2 AND changes.path < ?3))
+         ORDER BY changes.seq DESC"
+        ),
         params![path.as_bytes(), low, high],
     )
 }
 
 /// All changes after checkpoint `from` in order, also those that were found by checkpoints which are gone.
 pub(crate) fn after(store: &Store, from: i64) -> Result<Vec<ChangeRow>, StoreError> {
-    let rest = "WHERE changes.kind = 0 AND changes.checkpoint > ?1 ORDER BY changes.seq";
+    let rest = &format!("WHERE changes.kind = {CHANGED} AND changes.checkpoint > ?1 ORDER BY changes.seq");
     store.db().read(|connection| select(connection, rest, [from]))
 }
 
@@ -294,7 +297,9 @@ pub(crate) fn after(store: &Store, from: i64) -> Result<Vec<ChangeRow>, StoreErr
 pub(crate) fn between(store: &Store, from: i64, to: i64) -> Result<Vec<PathChange>, StoreError> {
     described(
         store,
-        "WHERE changes.kind = 0 AND changes.checkpoint > ?1 AND changes.checkpoint <= ?2 ORDER BY changes.seq",
+        &format!(
+            "WHERE changes.kind = {CHANGED} AND changes.checkpoint > ?1 AND changes.checkpoint <= ?2 ORDER BY changes.seq"
+        ),
         [from, to],
     )
 }
@@ -338,7 +343,7 @@ pub(crate) fn open_windows(store: &Store) -> Result<Vec<OpenWindow>, StoreError>
 
 /// A window that is open, if it has spans, with all that is known of it now.
 pub(crate) fn window_with_spans(tx: &Transaction<'_>, window: &Window) -> Result<Option<OpenWindow>, StoreError> {
-    let sql = "SELECT session, operation FROM windows WHERE seq = ? AND everything IN (2, 3)";
+    let sql = &format!("SELECT session, operation FROM windows WHERE seq = ? AND everything IN {WITH_SPANS}");
     let row = tx.query_row(sql, [window.seq], |row| Ok((row.get(0)?, row.get(1)?))).optional();
     let Some((session, operation)) = row.map_err(in_transaction(tx))? else { return Ok(None) };
     let mut window = OpenWindow {
@@ -429,7 +434,7 @@ pub(crate) fn declared_at_work(
     let rows: Vec<(Vec<u8>, i64)> = store.db().read(|connection| {
         let mut statement = connection.prepare_cached(&format!(
             "SELECT path, min(opened) FROM windows JOIN window_paths ON window = seq
-             WHERE opened >= ? AND everything IN (2, 3) AND {condition} GROUP BY path"
+             WHERE opened >= ? AND everything IN {WITH_SPANS} AND {condition} GROUP BY path"
         ))?;
         statement.query_map([since], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
     })?;
@@ -480,10 +485,10 @@ pub(crate) fn note_sought(tx: &Transaction<'_>, seq: i64, paths: &BTreeSet<Works
 /// Paths that a checkpoint found deleted: they were not there, whatever the rules left out around them.
 pub(crate) fn deleted_at(store: &Store, checkpoint: CheckpointId) -> Result<BTreeSet<WorkspacePath>, StoreError> {
     let paths: Vec<Vec<u8>> = store.db().read(|connection| {
-        let mut statement = connection.prepare_cached(
-            "SELECT path FROM changes WHERE kind = 0 AND after IS NULL
-                 AND checkpoint = (SELECT seq FROM checkpoints WHERE id = ?1)",
-        )?;
+        let mut statement = connection.prepare_cached(&format!(
+            "SELECT path FROM changes WHERE kind = {CHANGED} AND after IS NULL
+                 AND checkpoint = (SELECT seq FROM checkpoints WHERE id = ?1)"
+        ))?;
         statement.query_map([&checkpoint.as_bytes()[..]], |row| row.get(0))?.collect()
     })?;
     Ok(paths.iter().filter_map(|path| WorkspacePath::parse(path).ok()).collect())

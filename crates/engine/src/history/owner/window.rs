@@ -18,6 +18,7 @@ use crate::base::path::WorkspacePath;
 use crate::base::plain_file;
 use crate::base::progress::Progress;
 use crate::history::checkpoint::{Checkpoint, CheckpointError, NewCheckpoint, Origin, Purpose, RuleChanges};
+use crate::history::codes::{EXEC, RUNNING};
 use crate::history::operation::{self, MadeBy, NewOperation, OperationKind, OperationState};
 use crate::history::owner::Changes;
 use crate::history::sessions::sequence;
@@ -306,8 +307,10 @@ pub(crate) fn close(tx: &Transaction<'_>, window: i64, closed: i64, ended: FileT
     tx.execute("UPDATE windows SET closed = ?, ended = ? WHERE seq = ? AND closed IS NULL", [closed, ended.0, window])
         .map_err(&wrap)?;
     tx.execute(
-        "UPDATE operations SET state = ?, after = ?
-         WHERE state = 0 AND kind = 0 AND seq = (SELECT operation FROM windows WHERE seq = ?)",
+        &format!(
+            "UPDATE operations SET state = ?, after = ?
+         WHERE state = {RUNNING} AND kind = {EXEC} AND seq = (SELECT operation FROM windows WHERE seq = ?)"
+        ),
         params![OperationState::Done as u8, closed, window],
     )
     .map_err(&wrap)?;

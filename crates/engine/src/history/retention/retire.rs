@@ -9,6 +9,7 @@ use rusqlite::{OptionalExtension, Transaction, params};
 
 use crate::base::id::SessionId;
 use crate::base::settings::Timestamp;
+use crate::history::codes::CONVERSATION;
 use crate::history::{operation, session_lock};
 use crate::store::{Durability, Store, StoreError, db};
 
@@ -67,7 +68,8 @@ impl Store {
     /// Checkpoints that operations of sessions refer to which somebody has open, by row number.
     fn needed_by_live_sessions(&self) -> Result<HashSet<i64>, StoreError> {
         let sessions: Vec<(i64, [u8; 16])> = self.db().read(|connection| {
-            let mut statement = connection.prepare("SELECT seq, id FROM sessions WHERE kind = 1")?;
+            let mut statement =
+                connection.prepare(&format!("SELECT seq, id FROM sessions WHERE kind = {CONVERSATION}"))?;
             statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
         })?;
         let is_live = |id: [u8; 16]| session_lock::is_live(self.dir(), SessionId::from_bytes(id));
