@@ -1,7 +1,9 @@
-//! The repository's own rules, checked like code: module docs, file length, banned marks, dependency count, rules and tests.
+//! The repository's own rules, checked like code: module docs, file length, banned marks, the engine's layers, dependency count,
+//! rules and tests.
 //!
 //! Every complaint is collected before the run fails, so that one run shows all there is to fix.
 
+mod layers;
 mod rules;
 mod source;
 
@@ -40,6 +42,7 @@ pub(crate) fn run() -> Result<()> {
     let sources = source::read_all(&root)?;
     for file in &sources {
         source::check(file, &mut findings);
+        layers::check(file, &mut findings);
     }
     let lock = fs::read_to_string(root.join("Cargo.lock")).context("cannot read Cargo.lock")?;
     check_packages(&lock, MAX_PACKAGES, &mut findings);

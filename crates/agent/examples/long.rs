@@ -18,8 +18,12 @@ use retake_agent::controller::{self, Attached, Handle, Opened, Setup, Unprotecte
 use retake_agent::model::{Model, ModelSettings, Models};
 use retake_agent::permission::{Allowed, Mode, Policy};
 use retake_agent::tool::{Jobs, Shell, Toolbox};
-use retake_engine::session::entry::{Body, EntryId, Part};
-use retake_engine::{Breadth, Discard, Environment, Files, MadeBy, Scope, Settings, Workspace};
+use retake_engine::id::EntryId;
+use retake_engine::operation::MadeBy;
+use retake_engine::rewind::Files;
+use retake_engine::session::entry::{Body, Part};
+use retake_engine::session::{Discard, Scope};
+use retake_engine::{Breadth, Environment, Settings, Workspace};
 use retake_testkit::model::{Answer, ScriptedModel, Tokens};
 use serde_json::json;
 use tokio::runtime::Runtime;
@@ -82,7 +86,7 @@ fn main() {
     close(&runtime, opened);
     let workspace = Workspace::open_or_create(environment).expect("it opens");
     let began = Instant::now();
-    let conversation = workspace.conversation(session).expect("it is stored");
+    let conversation = workspace.sessions().conversation(session).expect("it is stored");
     let read = began.elapsed();
     let began = Instant::now();
     let context = conversation.context();

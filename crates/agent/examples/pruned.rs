@@ -16,8 +16,9 @@ use retake_agent::controller::{self, Attached, Setup, Unprotected, Which};
 use retake_agent::model::{Model, ModelSettings, Models};
 use retake_agent::permission::{Allowed, Mode, Policy};
 use retake_agent::tool::{Jobs, Shell, Toolbox};
+use retake_engine::operation::MadeBy;
 use retake_engine::session::entry::Part;
-use retake_engine::{Breadth, Environment, MadeBy, Settings};
+use retake_engine::{Breadth, Environment, Settings};
 use retake_testkit::model::{Answer, ScriptedModel, Tokens};
 use serde_json::json;
 

@@ -10,7 +10,8 @@ mod facts;
 mod ids;
 mod reply;
 
-use retake_engine::session::entry::{CallId, EntryId, Part};
+use retake_engine::id::EntryId;
+use retake_engine::session::entry::{CallId, Part};
 use serde::{Deserialize, Deserializer, Serialize};
 
 pub use change::{Change, ChangeGoal, DiffOf, DiffPoint, Extent, SeenHead, WhileRunning};

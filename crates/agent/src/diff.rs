@@ -1,6 +1,10 @@
 //! Differences for clients that draw them: line by line, with numbers, bounded.
 
-use retake_engine::{ContentError, Kind, Node, Plan, PlannedPath, Side, SnapshotId, Workspace, WorkspacePath};
+use retake_engine::id::SnapshotId;
+use retake_engine::rewind::{Plan, PlannedPath};
+use retake_engine::snapshot::{Node, NodeKind};
+use retake_engine::view::{ContentError, Side};
+use retake_engine::{Workspace, WorkspacePath};
 use serde::{Deserialize, Serialize};
 
 use crate::limits;
@@ -101,7 +105,7 @@ pub(crate) fn of_plan(workspace: &Workspace, plan: &Plan) -> Vec<FileDiff> {
 }
 
 fn of_path(workspace: &Workspace, path: &PlannedPath, budget: &mut u32) -> FileDiff {
-    let merged = path.merged.as_ref().filter(|_| path.choice == retake_engine::OnConflict::Merge);
+    let merged = path.merged.as_ref().filter(|_| path.choice == retake_engine::rewind::OnConflict::Merge);
     let after = merged.map_or(path.target, |merged| Some(merged.node));
     let read_after = || match merged {
         Some(merged) => Ok(merged.content.clone()),
@@ -121,12 +125,12 @@ pub(crate) fn between(
     let mut budget = limits::MAX_DIFF_LINES;
     let content = |side: &Side<'_>, path: &WorkspacePath, node: Option<&Node>| {
         let mut bytes = Vec::new();
-        if let Some(node) = node.filter(|node| node.kind != Kind::Directory) {
+        if let Some(node) = node.filter(|node| node.kind != NodeKind::Directory) {
             workspace.content(side, path, node, &mut bytes)?;
         }
         Ok(bytes)
     };
-    let diff = |change: &retake_engine::Change| {
+    let diff = |change: &retake_engine::snapshot::Change| {
         let (path, before, after) = (&change.path, change.before.as_ref(), change.after.as_ref());
         compare(path, before, after, || content(from, path, before), || content(to, path, after), &mut budget)
     };
@@ -140,7 +144,7 @@ fn read(
     place: ContentPlace,
 ) -> Result<Vec<u8>, ContentError> {
     let mut bytes = Vec::new();
-    if let Some(node) = node.filter(|node| node.kind != Kind::Directory) {
+    if let Some(node) = node.filter(|node| node.kind != NodeKind::Directory) {
         match place {
             ContentPlace::Disk => workspace.content_on_disk(path, node, &mut bytes)?,
             // A stored content is found by its own id, whatever snapshot it is in.
@@ -154,7 +158,7 @@ fn read(
 
 /// What there is to say about a path beside its content.
 fn about(before: Option<&Node>, after: Option<&Node>) -> Option<String> {
-    let is_link = |node: &Node| node.kind == Kind::Symlink;
+    let is_link = |node: &Node| node.kind == NodeKind::Symlink;
     let link = match (before.map(is_link), after.map(is_link)) {
         (Some(true), Some(false)) => Some("was a symbolic link".to_owned()),
         (Some(false), Some(true)) => Some("becomes a symbolic link".to_owned()),
@@ -188,7 +192,7 @@ fn contents(
     let path = Bytes::new(path.as_bytes());
     let instead = |why: Instead| FileDiff::instead(path.clone(), why);
     let nodes = [before, after];
-    if nodes.iter().flatten().all(|node| node.kind == Kind::Directory) {
+    if nodes.iter().flatten().all(|node| node.kind == NodeKind::Directory) {
         return instead(Instead::Directory);
     }
     if before.map(|node| node.content) == after.map(|node| node.content) {

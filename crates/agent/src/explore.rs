@@ -5,8 +5,9 @@
 
 use std::collections::BTreeSet;
 
+use retake_engine::id::EntryId;
 use retake_engine::session::entry::{
-    Block, Body, CallId, Details, EndReason, Entry, EntryId, Outcome, SummaryBy, Todo, TodoState,
+    Block, Body, CallId, Details, EndReason, Entry, Outcome, SummaryBy, Todo, TodoState,
 };
 use retake_engine::session::last_words;
 

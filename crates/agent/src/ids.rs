@@ -4,8 +4,12 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use retake_engine::Timestamp;
+use retake_engine::checkpoint::NewCheckpoint;
+use retake_engine::id::{CheckpointId, EntryId, OperationId, SessionId};
+use retake_engine::operation::MadeBy;
+use retake_engine::rewind::NewRewind;
 use retake_engine::session::NewFork;
-use retake_engine::{CheckpointId, EntryId, MadeBy, NewCheckpoint, NewRewind, OperationId, SessionId, Timestamp};
 
 /// The system clock, in milliseconds; a clock before 1970 counts as 1970.
 pub fn now() -> Timestamp {

@@ -1,6 +1,6 @@
 //! Warnings about changed ignore rules: which files are captured in spite of a rule, and which are no longer captured. The engine counts.
 
-use retake_engine::Coverage;
+use retake_engine::changes::Coverage;
 
 /// How the user confirms a rule that an agent or a command changed.
 const CONFIRM: &str = "`retake checkpoint --apply-ignores` applies the rule";

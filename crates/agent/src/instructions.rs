@@ -145,7 +145,8 @@ How to answer:
 #[cfg(test)]
 mod tests {
     use retake_engine::Timestamp;
-    use retake_engine::session::entry::{Entry, EntryId};
+    use retake_engine::id::EntryId;
+    use retake_engine::session::entry::Entry;
 
     use super::*;
 

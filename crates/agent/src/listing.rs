@@ -5,21 +5,25 @@
 
 use std::collections::{HashMap, HashSet};
 
-use retake_engine::session::entry::EntryId;
+use retake_engine::checkpoint::{Checkpoint, Origin};
+use retake_engine::id::EntryId;
+use retake_engine::id::{CheckpointId, SessionId};
+use retake_engine::operation::{Operation, OperationError, OperationKind};
 use retake_engine::session::{ForkPlace, PromptAt, PromptTree, TurnSummary, first_line};
-use retake_engine::{
-    Changed, Checkpoint, CheckpointId, Operation, OperationError, OperationKind, Origin, Session, SessionError,
-    SessionId, SessionKind, StoreError, Workspace,
-};
+use retake_engine::session::{Session, SessionError, SessionKind};
+use retake_engine::snapshot::Changed;
+use retake_engine::{StoreError, Workspace};
 
 use crate::contract::{CheckpointFacts, OperationFacts, SessionFacts, TreePrompt};
 
 /// The conversations of a workspace, newest first. One in which nothing was said, and nothing is to be said, is none.
 pub fn conversations(workspace: &Workspace) -> Result<Vec<Session>, SessionError> {
     let mut found = Vec::new();
-    for session in workspace.sessions()? {
+    for session in workspace.sessions().all()? {
         if session.kind == SessionKind::Conversation
-            && (!session.title.is_empty() || workspace.is_live(session.id) || !workspace.draft(session.id)?.is_empty())
+            && (!session.title.is_empty()
+                || workspace.sessions().is_live(session.id)
+                || !workspace.sessions().draft(session.id)?.is_empty())
         {
             found.push(session);
         }
@@ -43,7 +47,7 @@ pub fn search_sessions(workspace: &Workspace, query: &str) -> Result<Vec<Session
         let own = format!("{}\n{}", facts.title, facts.draft.as_deref().unwrap_or_default()).to_lowercase();
         let mut is_found = true;
         for word in words.iter().filter(|word| !own.contains(word.as_str())) {
-            is_found = is_found && !workspace.search(id, word)?.is_empty();
+            is_found = is_found && !workspace.sessions().search(id, word)?.is_empty();
         }
         if is_found {
             found.push(facts);
@@ -53,14 +57,14 @@ pub fn search_sessions(workspace: &Workspace, query: &str) -> Result<Vec<Session
 }
 
 fn facts(workspace: &Workspace, session: Session) -> Result<SessionFacts, SessionError> {
-    let outline = workspace.outline(session.id)?;
-    let draft = first_line(&workspace.draft(session.id)?);
+    let outline = workspace.sessions().outline(session.id)?;
+    let draft = first_line(&workspace.sessions().draft(session.id)?);
     Ok(SessionFacts {
         session: session.id.into(),
         title: session.title,
         at: outline.last.unwrap_or(session.at),
         prompts: outline.prompts,
-        live: workspace.is_live(session.id),
+        live: workspace.sessions().is_live(session.id),
         forked_from: session.forked_from.map(|from| from.session.into()),
         draft: Some(draft).filter(|line| !line.is_empty()),
     })
@@ -88,7 +92,7 @@ fn idle(workspace: &Workspace, points: &[PointOf]) -> Result<HashSet<CheckpointI
         points.iter().enumerate().map(|(at, (point, _))| (point.id, at)).collect();
     let is_same = |one: usize, other: usize| points[one].0.holds_the_same_as(&points[other].0);
     let mut idle = HashSet::new();
-    for operation in workspace.operations()?.iter().filter(|operation| operation.kind == OperationKind::Exec) {
+    for operation in workspace.operations().all()?.iter().filter(|operation| operation.kind == OperationKind::Exec) {
         let place = |id: Option<CheckpointId>| id.and_then(|id| places.get(&id).copied());
         let (Some(before), Some(after)) = (place(operation.before), place(operation.after)) else { continue };
         // A commit changes no file and is something all the same.
@@ -106,8 +110,8 @@ fn idle(workspace: &Workspace, points: &[PointOf]) -> Result<HashSet<CheckpointI
 
 /// All points of a workspace, newest first.
 pub fn all_points(workspace: &Workspace) -> Result<Vec<PointOf>, SessionError> {
-    let mut prompts = workspace.prompts_at()?;
-    let points = workspace.checkpoints()?.into_iter();
+    let mut prompts = workspace.sessions().prompts_at()?;
+    let points = workspace.checkpoints().all()?.into_iter();
     let with_prompt = |point: Checkpoint| {
         let prompt = prompts.remove(&point.id);
         (point, prompt)
@@ -158,7 +162,7 @@ pub fn checkpoints(workspace: &Workspace) -> Result<Vec<CheckpointFacts>, Sessio
 
 /// All prompts that were ever said in a session as clients are told of them, oldest first, and the last one that is retained.
 pub fn tree(workspace: &Workspace, session: SessionId) -> Result<(Option<EntryId>, Vec<TreePrompt>), SessionError> {
-    let PromptTree { prompts, forks } = workspace.prompt_tree(session)?;
+    let PromptTree { prompts, forks } = workspace.sessions().prompt_tree(session)?;
     let head = prompts.iter().filter(|prompt| prompt.number.is_some()).max_by_key(|prompt| prompt.number);
     let head = head.map(|prompt| prompt.id);
     let mut prompts: Vec<TreePrompt> = prompts
@@ -201,11 +205,12 @@ pub fn next_operations(
         what: operation.what.clone(),
         at: operation.at,
     };
-    let undo = found(workspace.next_to_undo(Some(session)))?.map(|operation| facts(&operation, &operation));
-    let redo = found(workspace.next_to_redo(Some(session)))?;
+    let undo =
+        found(workspace.operations().next_to_undo(Some(session)))?.map(|operation| facts(&operation, &operation));
+    let redo = found(workspace.operations().next_to_redo(Some(session)))?;
     let redo = match redo.as_ref().and_then(|undo| Some((undo, undo.reverses?))) {
         Some((undo, original)) => {
-            found(workspace.resolve_operation(&original.to_string()))?.map(|original| facts(&original, undo))
+            found(workspace.operations().resolve(&original.to_string()))?.map(|original| facts(&original, undo))
         }
         None => None,
     };

@@ -11,7 +11,7 @@ mod remote;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use retake_engine::SessionId;
+use retake_engine::id::SessionId;
 use thiserror::Error;
 use tokio::sync::{mpsc, oneshot};
 

@@ -8,7 +8,10 @@ use std::collections::{BTreeSet, BinaryHeap};
 
 use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
-use retake_engine::{Kind, Node, Side, SnapshotId, StoreError, Workspace, WorkspacePath};
+use retake_engine::id::SnapshotId;
+use retake_engine::snapshot::{Node, NodeKind};
+use retake_engine::view::Side;
+use retake_engine::{StoreError, Workspace, WorkspacePath};
 
 use crate::limits;
 
@@ -23,7 +26,9 @@ pub struct FileList {
 impl FileList {
     /// Brings the list up to the newest checkpoint. If that fails it is as it was.
     pub fn refresh(&mut self, workspace: &Workspace) -> Result<(), StoreError> {
-        let Some(newest) = workspace.newest()?.map(|checkpoint| checkpoint.snapshot) else { return Ok(()) };
+        let Some(newest) = workspace.checkpoints().newest()?.map(|checkpoint| checkpoint.snapshot) else {
+            return Ok(());
+        };
         let known = self.snapshot;
         if known == Some(newest) {
             return Ok(());
@@ -50,7 +55,7 @@ impl FileList {
     fn put(&mut self, path: &WorkspacePath, node: Option<&Node>) {
         let Ok(path) = std::str::from_utf8(path.as_bytes()) else { return };
         match node {
-            Some(node) if node.kind != Kind::Directory => self.paths.insert(path.to_owned()),
+            Some(node) if node.kind != NodeKind::Directory => self.paths.insert(path.to_owned()),
             _ => self.paths.remove(path),
         };
     }

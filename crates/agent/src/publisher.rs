@@ -8,7 +8,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use retake_engine::session::entry::{Entry, EntryId, Part};
+use retake_engine::id::EntryId;
+use retake_engine::session::entry::{Entry, Part};
 use tokio::sync::broadcast;
 
 use crate::contract::{Event, EventKind, OperationRef, State};

@@ -6,11 +6,14 @@ mod compare;
 
 use std::sync::{Mutex, PoisonError};
 
-use retake_engine::session::entry::EntryId;
-use retake_engine::{
-    CheckpointError, Discard, Files, Goal, NoProgress, Operation, OperationError, OperationKind, Point, ResolveError,
-    RewindError, RewindRequest, Scope, SessionId, Workspace, WorkspacePath,
-};
+use retake_engine::checkpoint::{CheckpointError, ResolveError};
+use retake_engine::id::EntryId;
+use retake_engine::id::SessionId;
+use retake_engine::operation::{Operation, OperationError, OperationKind};
+use retake_engine::progress::NoProgress;
+use retake_engine::rewind::{Files, Goal, RewindError, RewindRequest};
+use retake_engine::session::{Discard, Point, Scope};
+use retake_engine::{Workspace, WorkspacePath};
 
 use crate::contract::{Change, ChangeGoal, DiffOf, Query, Reason, Refusal, Reply};
 use crate::diff;
@@ -28,18 +31,18 @@ pub fn answer(
     match query {
         Query::Targets { query } => {
             let found = match query {
-                Some(query) => workspace.search(session, &query),
-                None => workspace.targets(session),
+                Some(query) => workspace.sessions().search(session, &query),
+                None => workspace.sessions().targets(session),
             };
-            let head = workspace.conversation(session).map_err(|err| failed(&err))?.head();
+            let head = workspace.sessions().conversation(session).map_err(|err| failed(&err))?.head();
             found.map(|targets| Reply::Targets { head, targets }).map_err(|err| failed(&err))
         }
         Query::Plan { change } => to_request(workspace, session, &change)
-            .and_then(|request| workspace.plan(&request, &NoProgress).map_err(|err| refused(&err)))
+            .and_then(|request| workspace.rewinds().plan(&request, &NoProgress).map_err(|err| refused(&err)))
             .map(|plan| Reply::Change { document: Box::new(RewindDocument::planned(&plan)) }),
         Query::Diff { of } => match of {
             DiffOf::Change { change } => to_request(workspace, session, &change)
-                .and_then(|request| workspace.plan(&request, &NoProgress).map_err(|err| refused(&err)))
+                .and_then(|request| workspace.rewinds().plan(&request, &NoProgress).map_err(|err| refused(&err)))
                 .map(|plan| (diff::of_plan(workspace, &plan), Some(Box::new(RewindDocument::planned(&plan))))),
             DiffOf::Turn { prompt } => compare::turn(workspace, prompt).map(|files| (files, None)),
             DiffOf::Between { from, to } => compare::points(workspace, session, &from, &to).map(|files| (files, None)),
@@ -63,6 +66,7 @@ pub fn answer(
             refreshed.map(|()| Reply::Files { paths: files.find(&query) })
         }
         Query::Store => workspace
+            .maintenance()
             .usage()
             .map(|usage| Reply::Store { bytes: usage.store_bytes, budget: usage.budget })
             .map_err(|err| failed(&err)),
@@ -101,7 +105,7 @@ pub fn to_request(workspace: &Workspace, session: SessionId, change: &Change) ->
         ChangeGoal::Checkpoint { checkpoint, files } => to_checkpoint(workspace, session, checkpoint, *files)?,
         ChangeGoal::Undo { operation: None } => Goal::Undo { operation: None, session: Some(session) },
         ChangeGoal::Undo { operation: Some(text) } => {
-            let operation = workspace.resolve_operation(text).map_err(|err| not_found(&err))?;
+            let operation = workspace.operations().resolve(text).map_err(|err| not_found(&err))?;
             if operation.session != Some(session) {
                 let text = format!("operation {} is not one of this session", operation.id.short());
                 return Err(refusal(Reason::NotFound, text));
@@ -117,7 +121,7 @@ pub fn to_request(workspace: &Workspace, session: SessionId, change: &Change) ->
         }
         ChangeGoal::Redo { operation } => {
             if let Some(text) = operation {
-                let named = workspace.resolve_operation(text);
+                let named = workspace.operations().resolve(text);
                 let named = named.map_err(|err| refusal(Reason::NotFound, in_words(&err)))?;
                 is_next(workspace, session, &named)?;
             }
@@ -148,8 +152,8 @@ fn to_checkpoint(
     files: Option<Files>,
 ) -> Result<Goal, Refusal> {
     let not_found = |err: ResolveError| refusal(Reason::NotFound, in_words(&err));
-    let checkpoint = workspace.resolve(named).map_err(not_found)?;
-    let point = workspace.resolve_point(&checkpoint.id.to_string(), Some(session)).map_err(not_found)?;
+    let checkpoint = workspace.checkpoints().resolve(named).map_err(not_found)?;
+    let point = workspace.sessions().resolve_point(&checkpoint.id.to_string(), Some(session)).map_err(not_found)?;
     let owner = match point {
         Point::Entry { session: owner, entry, .. } if owner == session => {
             let files = files.unwrap_or(Files::Selective);
@@ -172,7 +176,8 @@ fn to_checkpoint(
 
 /// Refuses if a redo would not repeat `named`, which is that operation or its undo.
 fn is_next(workspace: &Workspace, session: SessionId, named: &Operation) -> Result<(), Refusal> {
-    let next = workspace.next_to_redo(Some(session)).map_err(|err| refusal(Reason::Nothing, in_words(&err)))?;
+    let next =
+        workspace.operations().next_to_redo(Some(session)).map_err(|err| refusal(Reason::Nothing, in_words(&err)))?;
     if next.id == named.id || next.reverses == Some(named.id) {
         return Ok(());
     }
@@ -231,13 +236,13 @@ pub fn set_label(
     prompt: EntryId,
     label: Option<&str>,
 ) -> Result<Reply, Refusal> {
-    let point = workspace.resolve_point(&prompt.to_string(), Some(session)).map_err(|err| match err {
+    let point = workspace.sessions().resolve_point(&prompt.to_string(), Some(session)).map_err(|err| match err {
         ResolveError::Unknown { .. } => refusal(Reason::NotFound, "there is no such prompt"),
         other => failed(&other),
     })?;
     let gone = || refusal(Reason::NotFound, format!("the files as they were at {} are not kept", prompt.short()));
     let checkpoint = point.checkpoint_id().ok_or_else(gone)?;
-    workspace.set_label(checkpoint, label).map_err(|err| match &err {
+    workspace.checkpoints_mut().set_label(checkpoint, label).map_err(|err| match &err {
         CheckpointError::Label(_) => refusal(Reason::Invalid, in_words(&err)),
         CheckpointError::LabelTaken { .. } => Refusal {
             hint: Some("choose another label, or take that one away first".to_owned()),

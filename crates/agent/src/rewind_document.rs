@@ -4,11 +4,13 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use retake_engine::session::PlannedConversation;
-use retake_engine::{
-    Applied, Conflict, Gap, Kept, LedgerItem, Means, NotRestored, OnConflict, PathStatus, Plan, PlannedPath,
-    RewindError, Scope, WorkspacePath,
+use retake_engine::WorkspacePath;
+use retake_engine::rewind::{
+    Applied, Conflict, Kept, LedgerItem, Means, NotRestored, OnConflict, PathStatus, Plan, PlannedPath, RewindError,
 };
+use retake_engine::session::PlannedConversation;
+use retake_engine::session::Scope;
+use retake_engine::snapshot::Gap;
 use serde::{Deserialize, Serialize};
 
 use crate::contract::{CheckpointRef, OperationRef, SessionRef};
@@ -265,7 +267,7 @@ impl RewindDocument {
     /// The fingerprint of this plan for choices that were made after it was shown.
     pub fn fingerprint_before_choices(&self) -> Option<String> {
         let (sight, _) = self.fingerprint.as_ref()?.split_once('-')?;
-        Some(format!("{sight}-{}", retake_engine::OPEN))
+        Some(format!("{sight}-{}", retake_engine::rewind::OPEN))
     }
 
     /// Of a turn that came to nothing and was taken back.

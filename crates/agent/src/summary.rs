@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use retake_engine::id::EntryId;
 use retake_engine::session::context::{self, Message};
-use retake_engine::session::entry::{Block, Body, Entry, EntryId, Part, StopReason, Usage};
-use retake_engine::session::{Conversation, Span, first_line, last_words};
+use retake_engine::session::entry::{Block, Body, Entry, Part, StopReason, Usage};
+use retake_engine::session::{Conversation, EntryRange, first_line, last_words};
 use tokio::sync::mpsc;
 
 use crate::limits;
@@ -210,6 +211,6 @@ pub(crate) fn largest(conversation: &Conversation, prompt: EntryId) -> Option<(E
         let seen = |entry: &&Entry| !unseen.contains(&entry.id);
         range.map_or(0, |(from, to)| entries[from..=to].iter().filter(seen).map(size).sum())
     };
-    let spans = [Span::UpTo(prompt), Span::After(prompt)];
+    let spans = [EntryRange::UpTo(prompt), EntryRange::After(prompt)];
     spans.into_iter().filter_map(|span| conversation.range(span)).max_by_key(bytes)
 }

@@ -3,8 +3,9 @@
 //! [`View::apply`] is the only way to change it, and the controller folds the very events that it publishes: whoever has seen them all, or
 //! begins with a whole view, has the same one.
 
+use retake_engine::id::EntryId;
 use retake_engine::session::Conversation;
-use retake_engine::session::entry::{Body, CallId, Entry, EntryId, Part, Todo, Usage};
+use retake_engine::session::entry::{Body, CallId, Entry, Part, Todo, Usage};
 use serde::{Deserialize, Serialize};
 
 use crate::contract::{Baseline, Event, EventKind, JobFacts, Question, SessionRef, SnapshotMoment, State};

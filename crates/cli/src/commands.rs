@@ -33,7 +33,10 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use retake_engine::{Changed, Checkpoint, OperationKind, StoreError};
+use retake_engine::StoreError;
+use retake_engine::checkpoint::Checkpoint;
+use retake_engine::operation::OperationKind;
+use retake_engine::snapshot::Changed;
 use thiserror::Error;
 
 use crate::agent::terminal;

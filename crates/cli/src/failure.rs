@@ -14,10 +14,13 @@ use std::process::ExitCode;
 use anstream::AutoStream;
 use anyhow::Error;
 use retake_agent::ids;
-use retake_engine::{
-    Checkpoint, CheckpointError, ContentError, ForkError, InvalidLabel, OpenError, OperationError, PurgeError,
-    ResolveError, RewindError, ScanError, SessionError, StoreError,
-};
+use retake_engine::checkpoint::{Checkpoint, CheckpointError, InvalidLabel, ResolveError};
+use retake_engine::maintenance::PurgeError;
+use retake_engine::operation::OperationError;
+use retake_engine::rewind::RewindError;
+use retake_engine::session::{ForkError, SessionError};
+use retake_engine::view::ContentError;
+use retake_engine::{OpenError, ScanError, StoreError};
 use retake_web::StartError;
 
 use crate::agent::AgentError;

@@ -16,10 +16,13 @@ use std::io::{self, IsTerminal};
 use anyhow::Error;
 use retake_agent::ids;
 use retake_agent::rewind_document::RewindDocument;
-use retake_engine::{
-    CheckpointError, LedgerItem, Means, OnConflict, OperationKind, Plan, Progress, RewindError, RewindRequest,
-    ScanError, Scope, SessionId, SessionKind, SessionWriter, StoreError, Workspace,
-};
+use retake_engine::checkpoint::CheckpointError;
+use retake_engine::id::SessionId;
+use retake_engine::operation::OperationKind;
+use retake_engine::progress::Progress;
+use retake_engine::rewind::{LedgerItem, Means, OnConflict, Plan, RewindError, RewindRequest};
+use retake_engine::session::{Scope, SessionKind, SessionWriter};
+use retake_engine::{ScanError, StoreError, Workspace};
 
 use crate::agent;
 use crate::commands::CommandError;
@@ -155,21 +158,21 @@ pub fn run(
 
 /// Who has to make a change of `session`.
 fn maker(here: &CommandContext, workspace: &Workspace, session: Option<SessionId>) -> anyhow::Result<Maker> {
-    let sessions = workspace.sessions()?;
+    let sessions = workspace.sessions().all()?;
     let is_conversation =
         |id: &SessionId| sessions.iter().any(|session| session.id == *id && session.kind == SessionKind::Conversation);
     let Some(session) = session.filter(is_conversation) else { return Ok(Maker::Here(None)) };
     if agent::is_served(here, session)? {
         return Ok(Maker::Elsewhere(session));
     }
-    let writer = workspace.open_session(session, ids::now(), &mut ids::random)?;
+    let writer = workspace.sessions().open(session, ids::now(), &mut ids::random)?;
     Ok(Maker::Here(Some(Box::new(writer))))
 }
 
 /// Works out what would be done.
 fn plan(ui: &Ui, workspace: &Workspace, request: &RewindRequest) -> anyhow::Result<Plan> {
     let progress = ui.progress();
-    let mut plan = workspace.plan(request, &progress).map_err(as_cancelled)?;
+    let mut plan = workspace.rewinds().plan(request, &progress).map_err(as_cancelled)?;
     add_running(workspace, &mut plan)?;
     Ok(plan)
 }
@@ -181,7 +184,8 @@ fn add_running(workspace: &Workspace, plan: &mut Plan) -> Result<(), StoreError>
         return Ok(());
     }
     // Other workspaces have theirs.
-    let ours: HashSet<String> = workspace.operations()?.iter().map(|operation| operation.id.to_string()).collect();
+    let ours: HashSet<String> =
+        workspace.operations().all()?.iter().map(|operation| operation.id.to_string()).collect();
     let ours = survivors.into_iter().filter(|survivor| ours.contains(&survivor.operation));
     plan.ledger.extend(ours.map(|Survivor { name, .. }| LedgerItem {
         kind: "running".to_owned(),
@@ -219,8 +223,8 @@ fn apply(
         let progress = ui.progress();
         let progress = &progress as &dyn Progress;
         match writer {
-            Some(mut writer) => workspace.apply_in(&mut writer, request, seen, &new, progress),
-            None => workspace.apply(request, seen, &new, progress),
+            Some(mut writer) => workspace.rewinds_mut().apply_in(&mut writer, request, seen, &new, progress),
+            None => workspace.rewinds_mut().apply(request, seen, &new, progress),
         }
     };
     match (applied, ui.format) {

@@ -6,9 +6,16 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use retake_engine::checkpoint::{NewCheckpoint, Origin};
+use retake_engine::id::{CheckpointId, EntryId, OperationId, SessionId};
+use retake_engine::operation::MadeBy;
+use retake_engine::progress::NoProgress;
+use retake_engine::rewind::{Files, Goal, NewRewind, RewindRequest};
 use retake_engine::session::entry::{Block, Body, CallId, EndReason, Outcome, Part, StopReason, Usage};
+use retake_engine::session::{Discard, NewSession, Scope, SessionKind, SessionWriter};
 use retake_engine::session::{Moment, NewEntry, NewTurn};
-use retake_engine::*;
+use retake_engine::window::{NewWindow, PartOf, Reach};
+use retake_engine::{Breadth, Durability, Environment, OpenError, Settings, Timestamp, Workspace, WorkspacePath};
 
 const ROUNDS: usize = 7;
 
@@ -21,29 +28,29 @@ fn main() -> Fallible<()> {
     let data_dir = PathBuf::from(args.next().ok_or(usage)?);
     let turns: u64 = args.next().map_or(Ok(10_000), |text| text.to_string_lossy().parse())?;
     let mut bench = Bench { workspace: open(&root, &data_dir)?, root: root.clone(), number: 0 };
-    let played = bench.workspace.sessions()?.pop();
+    let played = bench.workspace.sessions().all()?.pop();
     let session = played.map_or_else(|| bench.play(turns), |played| Ok(played.id))?;
     bench.number = std::time::UNIX_EPOCH.elapsed()?.as_micros() as u64;
     let Bench { number, .. } = bench;
     let mut bench = Bench { workspace: open(&root, &data_dir)?, root, number };
     let workspace = &bench.workspace;
-    let early = workspace.targets(session)?.pop().ok_or("there are targets")?.id;
-    let conversation = workspace.conversation(session)?;
+    let early = workspace.sessions().targets(session)?.pop().ok_or("there are targets")?.id;
+    let conversation = workspace.sessions().conversation(session)?;
     let entries = conversation.entries().len();
     let mut random = || [0; 10];
     let mut figures = vec![
-        ("open_session", best(|| Ok(workspace.open_session(session, Timestamp(0), &mut random)?))?),
-        ("conversation", best(|| Ok(workspace.conversation(session)?))?),
+        ("open_session", best(|| Ok(workspace.sessions().open(session, Timestamp(0), &mut random)?))?),
+        ("conversation", best(|| Ok(workspace.sessions().conversation(session)?))?),
         ("context", best(|| Ok(conversation.context()))?),
-        ("targets", best(|| Ok(workspace.targets(session)?))?),
-        ("next_to_undo", best(|| Ok(workspace.next_to_undo(Some(session))?))?),
+        ("targets", best(|| Ok(workspace.sessions().targets(session)?))?),
+        ("next_to_undo", best(|| Ok(workspace.operations().next_to_undo(Some(session))?))?),
     ];
     for (name, scope) in [("plan_conversation", Scope::Conversation), ("plan_both", Scope::Both)] {
         let (files, discard) = (Files::Selective, Discard::No);
         let request = RewindRequest::new(Goal::Entry { session, entry: early, scope, files, discard });
-        figures.push((name, best(|| Ok(workspace.plan(&request, &NoProgress)?))?));
+        figures.push((name, best(|| Ok(workspace.rewinds().plan(&request, &NoProgress)?))?));
     }
-    let mut writer = workspace.open_session(session, Timestamp(0), &mut random)?;
+    let mut writer = workspace.sessions().open(session, Timestamp(0), &mut random)?;
     figures.push(("turn", bench.turn(&mut writer, session)?));
     for (name, scope) in [("apply_conversation", Scope::Conversation), ("apply_both", Scope::Both)] {
         let (files, discard) = (Files::Selective, Discard::No);
@@ -86,10 +93,10 @@ impl Bench {
         let (random, at) = self.random();
         let session = SessionId::new(at, random);
         let new = NewSession { id: session, at, title: String::new(), kind: SessionKind::Conversation };
-        self.workspace.create_session(new)?;
+        self.workspace.sessions_mut().create(new)?;
         let baseline = self.point();
-        self.workspace.checkpoint(baseline, Durability::Soon, &NoProgress)?;
-        let mut writer = self.workspace.open_session(session, at, &mut || [0; 10])?;
+        self.workspace.checkpoints_mut().take(baseline, Durability::Soon, &NoProgress)?;
+        let mut writer = self.workspace.sessions().open(session, at, &mut || [0; 10])?;
         for _ in 0..turns {
             self.turn(&mut writer, session)?;
         }
@@ -108,7 +115,7 @@ impl Bench {
         writer.begin_turn(NewTurn { operation, at, made_by: MadeBy::Client, entries, draft: Vec::new() })?;
         let new = self.point();
         let moment = Moment { session, entry: Some(id), origin: Origin::Prompt };
-        self.workspace.checkpoint_at(moment, new, Durability::Soon, &NoProgress)?;
+        self.workspace.checkpoints_mut().take_at(moment, new, Durability::Soon, &NoProgress)?;
         let call = CallId(format!("call-{number}"));
         let arguments = "{\"path\":\"file\",\"content\":\"x\"}".to_owned();
         let blocks = vec![
@@ -127,9 +134,9 @@ impl Bench {
             operation: PartOf::Turn(operation),
         };
         let (before, after) = (self.point(), self.point());
-        let began = self.workspace.begin(window, before, &NoProgress)?;
+        let began = self.workspace.windows().begin(window, before, &NoProgress)?;
         std::fs::write(self.root.join(path.to_path()), number.to_string())?;
-        self.workspace.end(began.window, after, Durability::Soon, &NoProgress)?;
+        self.workspace.windows().end(began.window, after, Durability::Soon, &NoProgress)?;
         let (title, parts) = ("write_file".to_owned(), vec![Part::text("Written. ".repeat(30))]);
         let result =
             self.entry(Body::ToolResult { call, title, outcome: Outcome::Done, parts, todos: None, details: None });
@@ -139,7 +146,7 @@ impl Bench {
         let moment = Moment { session, entry: Some(end.id), origin: Origin::Turn };
         writer.end_turn(operation, end)?;
         let new = self.point();
-        self.workspace.checkpoint_at(moment, new, Durability::Soon, &NoProgress)?;
+        self.workspace.checkpoints_mut().take_at(moment, new, Durability::Soon, &NoProgress)?;
         Ok(millis(started))
     }
 
@@ -159,7 +166,7 @@ impl Bench {
             at,
         };
         let started = Instant::now();
-        self.workspace.apply_in(writer, request, None, &new, &NoProgress)?;
+        self.workspace.rewinds_mut().apply_in(writer, request, None, &new, &NoProgress)?;
         Ok(millis(started))
     }
 }

@@ -6,7 +6,11 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use retake_engine::*;
+use retake_engine::checkpoint::NewCheckpoint;
+use retake_engine::id::CheckpointId;
+use retake_engine::progress::NoProgress;
+use retake_engine::view::Side;
+use retake_engine::{Breadth, Durability, Environment, Settings, Timestamp, Workspace};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut args = std::env::args_os().skip(1);
@@ -27,13 +31,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for turn in 0..count {
         take(&mut workspace, &root, turn)?;
     }
-    let checkpoints = workspace.checkpoints()?;
+    let checkpoints = workspace.checkpoints().all()?;
     let (newest, before, oldest) = (&checkpoints[0], &checkpoints[1], &checkpoints[checkpoints.len() - 1]);
     let id = oldest.id.to_string();
     let sides = [newest, before, oldest].map(|checkpoint| Side::Stored(checkpoint.snapshot));
     let figures = [
-        ("list", best(|| Ok(workspace.checkpoints().map(drop)?))?),
-        ("resolve", best(|| Ok(workspace.resolve(&id).map(drop)?))?),
+        ("list", best(|| Ok(workspace.checkpoints().all().map(drop)?))?),
+        ("resolve", best(|| Ok(workspace.checkpoints().resolve(&id).map(drop)?))?),
         ("diff_last", best(|| Ok(workspace.diff(&sides[1], &sides[0]).map(drop)?))?),
         ("diff_all", best(|| Ok(workspace.diff(&sides[2], &sides[0]).map(drop)?))?),
     ];
@@ -55,7 +59,7 @@ fn take(workspace: &mut Workspace, root: &std::path::Path, turn: u64) -> Result<
     random[..8].copy_from_slice(&turn.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes());
     let at = Timestamp(i64::try_from(turn)?);
     let new = NewCheckpoint { id: CheckpointId::new(at, random), at, label: None };
-    workspace.checkpoint(new, Durability::Soon, &NoProgress)?;
+    workspace.checkpoints_mut().take(new, Durability::Soon, &NoProgress)?;
     Ok(())
 }
 

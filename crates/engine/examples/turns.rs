@@ -6,7 +6,11 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use retake_engine::*;
+use retake_engine::checkpoint::NewCheckpoint;
+use retake_engine::id::{CheckpointId, OperationId};
+use retake_engine::progress::NoProgress;
+use retake_engine::rewind::{Goal, NewRewind, OnConflict, RewindRequest};
+use retake_engine::{Breadth, Durability, Environment, OpenError, Settings, Timestamp, Workspace};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut args = std::env::args_os().skip(1);
@@ -63,7 +67,7 @@ impl Bench {
         for round in 0..self.rounds {
             (0..12).try_for_each(|n| write(format!("file{n}"), "as it was\n"))?;
             self.timed(Durability::Synced)?;
-            let before = self.workspace.checkpoints()?.remove(0);
+            let before = self.workspace.checkpoints().all()?.remove(0);
             (0..10).try_for_each(|n| write(format!("file{n}"), &format!("edit {round} {n}\n")))?;
             (10..12).try_for_each(|n| std::fs::remove_file(dir.join(format!("file{n}"))))?;
             (12..15).try_for_each(|n| write(format!("file{n}"), "new\n"))?;
@@ -71,7 +75,7 @@ impl Bench {
             request.on_yours = OnConflict::Overwrite;
             let new = self.identities()?;
             let started = Instant::now();
-            let applied = self.workspace.apply(&request, None, &new, &NoProgress)?;
+            let applied = self.workspace.rewinds_mut().apply(&request, None, &new, &NoProgress)?;
             best = best.min(millis(started));
             assert_eq!(applied.plan.paths.len(), 15, "everything changed goes back");
         }
@@ -87,7 +91,7 @@ impl Bench {
             random
         };
         Ok(NewRewind {
-            note: retake_engine::EntryId::new([0; 10]),
+            note: retake_engine::id::EntryId::new([0; 10]),
             operation: OperationId::new(at, random(1)),
             safety: CheckpointId::new(at, random(2)),
             after: CheckpointId::new(at, random(3)),
@@ -102,7 +106,7 @@ impl Bench {
         let at = Timestamp(i64::try_from(self.turn)?);
         let new = NewCheckpoint { id: CheckpointId::new(at, random), at, label: None };
         let started = Instant::now();
-        self.workspace.checkpoint(new, durability, &NoProgress)?;
+        self.workspace.checkpoints_mut().take(new, durability, &NoProgress)?;
         Ok(millis(started))
     }
 }

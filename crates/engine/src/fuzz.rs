@@ -6,16 +6,17 @@
 
 use std::path::Path;
 
+use crate::base::id::ObjectId;
+use crate::base::limits;
 use crate::git::split_index;
 use crate::git::tracked::{self, Entries};
-use crate::rewind::intent;
+use crate::history::intent;
 use crate::scan::index::block::{self, Block};
 use crate::scan::rules;
 use crate::session::parse;
-use crate::snapshot::tree::{self, TreeEncoder};
 use crate::store::bundle;
 use crate::store::record::{self, Effort, HEADER_LEN};
-use crate::{ObjectId, limits};
+use crate::store::tree::{self, TreeEncoder};
 
 /// Where records keep their id, and where records and index blocks keep their checksum.
 const CHECKSUM: std::ops::Range<usize> = 0..8;

@@ -5,7 +5,11 @@
 //! to know is passed in, so a program of any kind can use it.
 //!
 //! ```
-//! use retake_engine::*;
+//! use retake_engine::checkpoint::NewCheckpoint;
+//! use retake_engine::id::CheckpointId;
+//! use retake_engine::progress::NoProgress;
+//! use retake_engine::view::Side;
+//! use retake_engine::{Breadth, Durability, Environment, Settings, Timestamp, Workspace};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let scratch = tempfile::tempdir()?;
@@ -23,7 +27,7 @@
 //! })?;
 //! let now = Timestamp(1_790_000_000_000);
 //! let new = NewCheckpoint { id: CheckpointId::new(now, [7; 10]), at: now, label: Some("start".into()) };
-//! let start = workspace.checkpoint(new, Durability::Synced, &NoProgress)?;
+//! let start = workspace.checkpoints_mut().take(new, Durability::Synced, &NoProgress)?;
 //!
 //! std::fs::write(project.join("a.txt"), "two\n")?;
 //! let current = workspace.current(&NoProgress)?;
@@ -33,58 +37,74 @@
 //! # }
 //! ```
 //!
-//! Reading order: [`Workspace`] is the door; `scan` finds out what is on disk; `snapshot` is what it looks like as trees;
-//! `store` keeps it.
+//! Open a [`Workspace`], then ask it for what you need:
+//!
+//! | handle | module | what it does |
+//! |---|---|---|
+//! | [`checkpoints`](Workspace::checkpoints), [`checkpoints_mut`](Workspace::checkpoints_mut) | [`checkpoint`] | takes, labels and finds points to go back to |
+//! | [`windows`](Workspace::windows) | [`window`] | brackets tool calls, so that changes are attributed to them |
+//! | [`changes`](Workspace::changes) | [`changes`] | who changed what |
+//! | [`sessions`](Workspace::sessions), [`sessions_mut`](Workspace::sessions_mut) | [`session`] | conversations and forks |
+//! | [`operations`](Workspace::operations) | [`operation`] | what can be undone and redone |
+//! | [`rewinds`](Workspace::rewinds), [`rewinds_mut`](Workspace::rewinds_mut) | [`rewind`] | plans, applies and recovers rewinds |
+//! | [`maintenance`](Workspace::maintenance), [`maintenance_mut`](Workspace::maintenance_mut) | [`maintenance`] | cleans up, purges secrets, checks the store |
+//!
+//! A handle without `_mut` only looks. The directory `examples` has small programs that run.
 
-mod care;
-mod checkpoint;
-mod fault;
+mod base;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzz;
 pub mod git;
-mod guard;
-mod id;
-pub mod limits;
-mod operation;
-mod owner;
-mod path;
-mod place;
-pub mod regular;
-mod rewind;
+mod history;
+pub mod maintenance;
+pub mod rewind;
 mod scan;
 pub mod session;
-mod settings;
-mod snapshot;
+pub mod snapshot;
 mod store;
-mod take;
-mod view;
 mod workspace;
 
-pub use care::{Collectable, Collected, Footprint, PurgeError, Purged, SelfTestError, UnderWay};
-pub use checkpoint::{Checkpoint, CheckpointError, InvalidLabel, NewCheckpoint, Origin, ResolveError, check_label};
-pub use git::{GitAction, GitState, GlobalExcludes};
-pub use id::{CheckpointId, InvalidObjectId, ObjectId, OperationId, SessionId, SnapshotId};
-pub use operation::{MadeBy, Operation, OperationError, OperationKind, OperationState};
-pub use owner::{
-    Began, Certainty, Claim, Counts, Coverage, FileTime, NewSession, NewWindow, Owner, PartOf, PathChange, Reach, Runs,
-    Session, SessionKind, Span, Spans, Window, WindowId,
-};
-pub use path::{InvalidPath, WorkspacePath};
-pub use place::OpenError;
-pub use rewind::{
-    Action, Applied, BranchMoved, Conflict, Discard, Files, ForkFate, ForkUse, Goal, HeadSeen, Kept, KeptBecause,
-    LedgerItem, Means, Merged, NewRewind, NotRestored, OPEN, OnConflict, PathStatus, Plan, PlannedFork, PlannedPath,
-    Recovered, RecoveryChoice, RewindError, RewindRequest, with_any_head,
-};
-pub use scan::{NoProgress, Phase, Progress, ScanError, Step, WatchState};
-pub use session::entry::EntryId;
-pub use session::{ForkElsewhere, ForkError, Forked, ForkedFrom, NewFork, Point, Scope, SessionError, SessionWriter};
-pub use settings::{Breadth, Environment, Settings, Timestamp};
-pub use snapshot::aside::Gap;
-pub use snapshot::beside::{Difference, LeftOut, UncapturedChange};
-pub use snapshot::diff::{Change, Changed};
-pub use snapshot::tree::{GapKind, Kind, Node};
-pub use store::{Damage, Durability, StoreError};
-pub use view::{Beside, ContentError, Current, Side};
-pub use workspace::{Integrity, Usage, Verified, Workspace};
+pub use base::path::{InvalidPath, WorkspacePath};
+pub use base::settings::{Breadth, Environment, GlobalExcludes, Settings, Timestamp};
+pub use base::{id, limits, plain_file, progress};
+pub use scan::{ScanError, WatchState};
+pub use store::{Durability, StoreError};
+pub use workspace::Workspace;
+pub use workspace::location::OpenError;
+
+pub mod checkpoint {
+    //! Checkpoints: points to go back to.
+
+    pub use crate::history::checkpoint::{
+        Checkpoint, CheckpointError, Checkpoints, InvalidLabel, NewCheckpoint, Origin, ResolveError, check_label,
+    };
+    pub use crate::history::verify::Verified;
+}
+
+pub mod view {
+    //! Looking at a snapshot, or at what is on disk now, without changing anything.
+
+    pub use crate::history::compare::Beside;
+    pub use crate::workspace::view::{ContentError, Current, Side};
+}
+
+pub mod changes {
+    //! Who changed what between checkpoints.
+
+    pub use crate::history::owner::{Certainty, Changes, Coverage, Owner, PathChange};
+}
+
+pub mod window {
+    //! Tool calls: what changes while a window is open is attributed to it.
+
+    pub use crate::history::owner::{
+        Began, Claim, Counts, FileTime, NewWindow, PartOf, Reach, Runs, Span, Spans, Window, WindowId, Windows,
+    };
+}
+
+pub mod operation {
+    //! Operations: what can be undone and redone.
+
+    pub use crate::history::operation::{MadeBy, Operation, OperationError, OperationKind, OperationState, Operations};
+}

@@ -10,7 +10,8 @@ use retake_agent::diff::{DiffLine, FileDiff, HunkLines, LineKind};
 use retake_agent::rewind_document::Bytes;
 use retake_agent::view::View;
 use retake_engine::Timestamp;
-use retake_engine::session::entry::{Block, Body, CallId, Entry, EntryId, Outcome, Part, StopReason, Usage};
+use retake_engine::id::EntryId;
+use retake_engine::session::entry::{Block, Body, CallId, Entry, Outcome, Part, StopReason, Usage};
 use retake_tui::bench::{Client, Conversation, Difference, load_grammars};
 
 const FRAMES: usize = 50;

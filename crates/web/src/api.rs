@@ -6,7 +6,11 @@ use hyper::StatusCode;
 use hyper::body::{Body as _, Incoming};
 use retake_agent::contract::{Action, Command, Mentions, Query, Request, SessionFacts};
 use retake_agent::{ids, listing};
-use retake_engine::{Environment, OpenError, RecoveryChoice, ResolveError, SessionError, SessionId, Workspace};
+use retake_engine::checkpoint::ResolveError;
+use retake_engine::id::SessionId;
+use retake_engine::rewind::RecoveryChoice;
+use retake_engine::session::SessionError;
+use retake_engine::{Environment, OpenError, Workspace};
 use serde::Serialize;
 use tokio::time::timeout;
 
@@ -67,17 +71,17 @@ fn remove(environment: Environment, session: SessionId) -> Result<(), Problem> {
     let failed = |err: &dyn std::error::Error| Problem::failed(err.to_string());
     let mut workspace = Workspace::open(environment).map_err(|err| failed(&err))?;
     let new = ids::rewind();
-    workspace.recover(RecoveryChoice::Ask, new.after, new.at).map_err(|err| failed(&err))?;
-    match workspace.resolve_session(&session.to_string()) {
+    workspace.rewinds_mut().recover(RecoveryChoice::Ask, new.after, new.at).map_err(|err| failed(&err))?;
+    match workspace.sessions().resolve(&session.to_string()) {
         // One in which nothing was ever said goes when it is closed.
         Err(ResolveError::UnknownSession { .. }) => return Ok(()),
         found => drop(found.map_err(|err| failed(&err))?),
     }
-    let writer = workspace.open_session(session, ids::now(), &mut ids::random).map_err(|err| match err {
+    let writer = workspace.sessions().open(session, ids::now(), &mut ids::random).map_err(|err| match err {
         SessionError::Live { .. } => Problem::taken(err.to_string()).hint("close it there first"),
         err => failed(&err),
     })?;
-    workspace.delete_session(writer).map_err(|err| failed(&err))?;
+    workspace.sessions_mut().delete(writer).map_err(|err| failed(&err))?;
     Ok(())
 }
 
@@ -176,7 +180,7 @@ async fn resolve(shared: &Shared, id: &str) -> Result<SessionId, Problem> {
             Err(OpenError::NotAWorkspace { .. }) => return Err(unknown(format!("there is no session `{id}`"))),
             opened => opened.map_err(|err| Problem::failed(err.to_string()))?,
         };
-        workspace.resolve_session(&id).map(|session| session.id).map_err(|err| match err {
+        workspace.sessions().resolve(&id).map(|session| session.id).map_err(|err| match err {
             ResolveError::Store(err) => Problem::failed(err.to_string()),
             err => unknown(err.to_string()),
         })

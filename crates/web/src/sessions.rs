@@ -15,7 +15,8 @@ use std::time::Duration;
 
 use retake_agent::controller::Which;
 use retake_agent::live::{FindError, FoundSession, LiveSession, NotOpened, SessionLocator};
-use retake_engine::{Environment, SessionId};
+use retake_engine::Environment;
+use retake_engine::id::SessionId;
 use tokio::sync::{Mutex as AsyncMutex, OwnedSemaphorePermit, RwLock, Semaphore};
 use tokio::time::sleep;
 

@@ -2,7 +2,8 @@
 
 use retake_agent::contract::{Action, Command, Reason, Refusal, Reply};
 use retake_agent::query::refusal;
-use retake_engine::session::entry::{EntryId, Part};
+use retake_engine::id::EntryId;
+use retake_engine::session::entry::Part;
 use serde_json::Value;
 
 use super::Version;

@@ -8,7 +8,8 @@ use std::time::Duration;
 use retake_agent::contract::{Command, OperationRef, Reason, Refusal, Reply};
 use retake_agent::live::{Asker, LiveError};
 use retake_agent::view::View;
-use retake_engine::session::entry::{Body, EntryId, Part};
+use retake_engine::id::EntryId;
+use retake_engine::session::entry::{Body, Part};
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot, watch};
 

@@ -2,9 +2,11 @@
 
 use retake_agent::contract::{Reason, Refusal};
 use retake_agent::rewind_document::{ConflictFacts, File, RewindDocument};
+use retake_engine::Timestamp;
+use retake_engine::id::EntryId;
+use retake_engine::rewind::OnConflict;
+use retake_engine::session::Scope;
 use retake_engine::session::Target;
-use retake_engine::session::entry::EntryId;
-use retake_engine::{OnConflict, Scope, Timestamp};
 use serde_json::{Value, json};
 
 use crate::wire::RpcError;

@@ -7,7 +7,8 @@ use std::path::PathBuf;
 
 use retake_agent::contract::{Change, Command, Refusal, Reply, SeenHead, WhileRunning};
 use retake_agent::rewind_document::RewindDocument;
-use retake_engine::session::entry::{Entry, EntryId, Part};
+use retake_engine::id::EntryId;
+use retake_engine::session::entry::{Entry, Part};
 use serde_json::{Value, json};
 
 use super::Version;

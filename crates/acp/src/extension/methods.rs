@@ -4,8 +4,10 @@ use std::path::Path;
 
 use retake_agent::contract::{Action, Change, ChangeGoal, Command, Query, Reply, SeenHead, WhileRunning};
 use retake_agent::rewind_document::{Bytes, RewindDocument};
-use retake_engine::session::entry::{Body, Entry, EntryId};
-use retake_engine::{Discard, Files, OnConflict, Scope};
+use retake_engine::id::EntryId;
+use retake_engine::rewind::{Files, OnConflict};
+use retake_engine::session::entry::{Body, Entry};
+use retake_engine::session::{Discard, Scope};
 use serde_json::{Value, json};
 
 use super::answer::{self, error, point};

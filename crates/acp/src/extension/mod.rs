@@ -15,7 +15,8 @@ pub(crate) mod backend;
 pub(crate) mod methods;
 pub(crate) mod params;
 
-use retake_engine::session::entry::{Block, Body, Entry, EntryId};
+use retake_engine::id::EntryId;
+use retake_engine::session::entry::{Block, Body, Entry};
 use serde_json::{Value, json};
 
 /// The key of our extension in `_meta`.

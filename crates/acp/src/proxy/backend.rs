@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use retake_agent::contract::{Action, Command, Query, Reason, Refusal, Reply};
 use retake_agent::query;
-use retake_engine::session::entry::{EntryId, Part};
+use retake_engine::id::EntryId;
+use retake_engine::session::entry::Part;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use retake_agent::contract::{ChangeGoal, Reason, Refusal, WhileRunning};
 use retake_agent::query::refusal;
 use retake_agent::rewind_document::{Bytes, GapFacts, RewindDocument};
-use retake_engine::{Scope, with_any_head};
+use retake_engine::rewind::with_any_head;
+use retake_engine::session::Scope;
 use serde_json::{Value, json};
 
 use super::Proxy;

@@ -17,7 +17,8 @@ mod verify;
 
 use std::sync::Arc;
 
-use retake_engine::session::entry::{Block, Body, Entry, EntryId};
+use retake_engine::id::EntryId;
+use retake_engine::session::entry::{Block, Body, Entry};
 use serde_json::{Value, json};
 
 use super::fork::Child;

@@ -9,8 +9,11 @@ use std::sync::Arc;
 use retake_agent::contract::{Reason, Refusal};
 use retake_agent::ids;
 use retake_agent::query::{in_words, refusal};
-use retake_engine::session::entry::{Entry, EntryId};
-use retake_engine::{MadeBy, NoProgress, SessionId};
+use retake_engine::id::EntryId;
+use retake_engine::id::SessionId;
+use retake_engine::operation::MadeBy;
+use retake_engine::progress::NoProgress;
+use retake_engine::session::entry::Entry;
 use serde_json::Value;
 
 use super::Proxy;
@@ -49,10 +52,11 @@ impl Proxy {
         let from = session.id;
         let forked = ask(&workspace_thread, move |workspace| {
             let new = ids::fork(MadeBy::Client);
-            let forked = workspace.fork(from, entry, &new, &NoProgress).map_err(|error| in_words(&error))?;
-            let writer = workspace.open_session(forked.session, ids::now(), &mut ids::random);
+            let forked =
+                workspace.sessions_mut().fork(from, entry, &new, &NoProgress).map_err(|error| in_words(&error))?;
+            let writer = workspace.sessions().open(forked.session, ids::now(), &mut ids::random);
             let entries = writer.map_err(|error| in_words(&error))?.conversation().entries().to_vec();
-            let all = workspace.all_entries(from).map_err(|error| in_words(&error))?;
+            let all = workspace.sessions().all_entries(from).map_err(|error| in_words(&error))?;
             Ok::<_, String>(Forked { session: forked.session, title: forked.title, entries, all, root })
         });
         let forked = forked.await.and_then(|forked| forked).map_err(failed)?;
@@ -112,7 +116,8 @@ impl Proxy {
         let (from, name) = (parent.id, inner.to_owned());
         let (outer, opened) = ask(&workspace_thread, move |workspace| {
             let new = ids::fork(MadeBy::Client);
-            let forked = workspace.fork(from, head, &new, &NoProgress).map_err(|error| in_words(&error))?;
+            let forked =
+                workspace.sessions_mut().fork(from, head, &new, &NoProgress).map_err(|error| in_words(&error))?;
             let outer = session_map::name_for(&store, &name, forked.session).map_err(|error| error.to_string())?;
             let mut session_map =
                 SessionMap::create(&store, &outer, forked.session).map_err(|error| error.to_string())?;
@@ -121,7 +126,7 @@ impl Proxy {
             let all = names(&known, &entries).into_iter().chain(inner_records(&known, &entries, &name, &known.current));
             let written = all.chain(holds).try_for_each(|record| session_map.add(record));
             written.map_err(|error| error.to_string())?;
-            let writer = workspace.open_session(forked.session, ids::now(), &mut ids::random);
+            let writer = workspace.sessions().open(forked.session, ids::now(), &mut ids::random);
             Ok::<_, String>((outer, OpenedLog { writer: writer.map_err(|error| in_words(&error))?, session_map }))
         })
         .await??;

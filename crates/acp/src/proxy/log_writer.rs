@@ -26,9 +26,13 @@ use retake_agent::ids;
 use retake_agent::query::in_words;
 use retake_agent::view::View;
 use retake_agent::workspace_thread::WorkspaceThread;
-use retake_engine::session::entry::{Block, Body, CallId, EndReason, Entry, EntryId, Outcome, Part, StopReason, Usage};
+use retake_engine::Durability;
+use retake_engine::id::EntryId;
+use retake_engine::id::{OperationId, SessionId};
+use retake_engine::operation::MadeBy;
+use retake_engine::session::SessionWriter;
+use retake_engine::session::entry::{Block, Body, CallId, EndReason, Entry, Outcome, Part, StopReason, Usage};
 use retake_engine::session::{NewEntry, NewTurn, SessionError};
-use retake_engine::{Durability, MadeBy, OperationId, SessionId, SessionWriter};
 use tokio::runtime;
 use tokio::sync::oneshot;
 
@@ -357,7 +361,7 @@ impl LogWriter {
         let Some(writer) = self.writer.take() else { return };
         let removed = self.workspace_thread.ask(move |workspace| {
             let store = workspace.store_dir().to_owned();
-            let deleted = workspace.delete_session(writer).map(drop).map_err(|error| in_words(&error));
+            let deleted = workspace.sessions_mut().delete(writer).map(drop).map_err(|error| in_words(&error));
             deleted.and_then(|()| also(&store).map_err(|error| error.to_string()))
         });
         if let Err(why) = removed {

@@ -7,7 +7,8 @@
 use std::collections::{HashMap, HashSet};
 
 use retake_agent::ids;
-use retake_engine::session::entry::{EntryId, Part};
+use retake_engine::id::EntryId;
+use retake_engine::session::entry::Part;
 
 use super::log_writer::Voice;
 use super::session::LiveState;

@@ -9,11 +9,13 @@ use std::sync::{Arc, PoisonError};
 use retake_agent::ids;
 use retake_agent::query::in_words;
 use retake_agent::workspace_thread::WorkspaceThread;
+use retake_engine::checkpoint::{Origin, ResolveError};
+use retake_engine::id::SessionId;
+use retake_engine::progress::NoProgress;
+use retake_engine::rewind::RecoveryChoice;
 use retake_engine::session::Moment;
-use retake_engine::{
-    Durability, NewSession, NoProgress, Origin, RecoveryChoice, ResolveError, SessionId, SessionKind, SessionWriter,
-    Workspace,
-};
+use retake_engine::session::{NewSession, SessionKind, SessionWriter};
+use retake_engine::{Durability, Workspace};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
@@ -56,7 +58,10 @@ impl Proxy {
         let opened = tokio::task::spawn_blocking(move || {
             let mut workspace = Workspace::open_or_create(environment).map_err(|error| in_words(&error))?;
             let new = ids::rewind();
-            workspace.recover(RecoveryChoice::Ask, new.after, new.at).map_err(|error| in_words(&error))?;
+            workspace
+                .rewinds_mut()
+                .recover(RecoveryChoice::Ask, new.after, new.at)
+                .map_err(|error| in_words(&error))?;
             workspace.watch();
             let store = workspace.store_dir().to_owned();
             let (workspace_thread, thread) = WorkspaceThread::start(workspace).map_err(|error| error.to_string())?;
@@ -88,7 +93,7 @@ impl Proxy {
         let (outer, opened) = ask(&workspace_thread, move |workspace| {
             let (id, at) = (ids::session(), ids::now());
             let new = NewSession { id, at, title: String::new(), kind: SessionKind::Conversation };
-            workspace.create_session(new).map_err(|error| in_words(&error))?;
+            workspace.sessions_mut().create(new).map_err(|error| in_words(&error))?;
             let outer = session_map::name_for(&store, &name, id).map_err(|error| error.to_string())?;
             let mut session_map = SessionMap::create(&store, &outer, id).map_err(|error| error.to_string())?;
             let begun = [
@@ -99,7 +104,7 @@ impl Proxy {
             let importing = (source == SessionOrigin::Before).then_some(MapRecord::Importing);
             let written = importing.into_iter().chain(begun).try_for_each(|record| session_map.add(record));
             written.map_err(|error| error.to_string())?;
-            let writer = workspace.open_session(id, at, &mut ids::random).map_err(|error| in_words(&error))?;
+            let writer = workspace.sessions().open(id, at, &mut ids::random).map_err(|error| in_words(&error))?;
             Ok::<_, String>((outer, OpenedLog { writer, session_map }))
         })
         .await??;
@@ -138,7 +143,7 @@ impl Proxy {
                 return session_map::remove(&store, &name).map(|()| None).map_err(|error| error.to_string());
             };
             let id = session_map.known.session.clone().unwrap_or_default();
-            let session = match workspace.resolve_session(&id) {
+            let session = match workspace.sessions().resolve(&id) {
                 Ok(session) => session,
                 // Somebody has deleted it: so is what is known of it here.
                 Err(ResolveError::UnknownSession { .. }) => {
@@ -153,11 +158,11 @@ impl Proxy {
                     false => Err(format!("it belongs to `{}`: load it there", home.display())),
                 };
             }
-            let writer = workspace.open_session(session.id, ids::now(), &mut ids::random);
+            let writer = workspace.sessions().open(session.id, ids::now(), &mut ids::random);
             let writer = writer.map_err(|error| in_words(&error))?;
             if session_map.known.is_partial {
                 // The inner agent was interrupted when it told what was said in it: it has to tell it anew.
-                workspace.delete_session(writer).map_err(|error| in_words(&error))?;
+                workspace.sessions_mut().delete(writer).map_err(|error| in_words(&error))?;
                 return session_map::remove(&store, &name).map(|()| None).map_err(|error| error.to_string());
             }
             Ok::<_, String>(Some(OpenedLog { writer, session_map }))
@@ -393,7 +398,9 @@ pub(super) async fn ask<T: Send + 'static>(
 fn take_baseline(workspace_thread: &WorkspaceThread, session: SessionId) {
     workspace_thread.run(move |workspace| {
         let moment = Moment { session, entry: None, origin: Origin::Turn };
-        if let Err(error) = workspace.checkpoint_at(moment, ids::checkpoint(), Durability::Soon, &NoProgress) {
+        if let Err(error) =
+            workspace.checkpoints_mut().take_at(moment, ids::checkpoint(), Durability::Soon, &NoProgress)
+        {
             complain(&format!("the first snapshot could not be taken: {}", in_words(&error)));
         }
     });

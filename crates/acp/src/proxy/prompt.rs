@@ -5,7 +5,8 @@
 use std::sync::Arc;
 
 use retake_agent::ids;
-use retake_engine::session::entry::{Body, EndReason, Entry, EntryId};
+use retake_engine::id::EntryId;
+use retake_engine::session::entry::{Body, EndReason, Entry};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
@@ -125,7 +126,8 @@ impl Proxy {
         }
         let found = session.log.ask(|log| {
             let id = log.id();
-            let all = log.workspace_thread().ask(move |workspace| workspace.all_entries(id).unwrap_or_default());
+            let all =
+                log.workspace_thread().ask(move |workspace| workspace.sessions().all_entries(id).unwrap_or_default());
             (log.entries().to_vec(), all)
         });
         let (entries, all) = found.await.unwrap_or_default();

@@ -6,8 +6,9 @@
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use retake_engine::SessionId;
-use retake_engine::session::entry::{EndReason, EntryId, Part};
+use retake_engine::id::EntryId;
+use retake_engine::id::SessionId;
+use retake_engine::session::entry::{EndReason, Part};
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot, watch};
 

@@ -14,8 +14,9 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use retake_engine::session::entry::EntryId;
-use retake_engine::{ObjectId, SessionId, regular};
+use retake_engine::id::EntryId;
+use retake_engine::id::{ObjectId, SessionId};
+use retake_engine::plain_file;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -197,13 +198,13 @@ impl SessionMap {
     /// Those of the session that the client calls `outer`; `None` if there is none.
     pub(super) fn open(store: &Path, outer: &str) -> io::Result<Option<Self>> {
         let path = path(store, outer);
-        let text = match regular::read(&path) {
+        let text = match plain_file::read(&path) {
             Ok(text) => text,
             Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(err) => return Err(err),
         };
         let (known, _) = read(&text);
-        let mut file = regular::open_with(OpenOptions::new().append(true), &path)?;
+        let mut file = plain_file::open_with(OpenOptions::new().append(true), &path)?;
         if !text.is_empty() && !text.ends_with(b"\n") {
             file.write_all(b"\n")?;
         }
@@ -216,7 +217,7 @@ impl SessionMap {
         if let Some(directory) = path.parent().filter(|directory| !directory.is_dir()) {
             std::fs::DirBuilder::new().mode(0o700).recursive(true).create(directory)?;
         }
-        let file = regular::open_with(OpenOptions::new().create(true).append(true).mode(0o600), &path)?;
+        let file = plain_file::open_with(OpenOptions::new().create(true).append(true).mode(0o600), &path)?;
         file.set_len(0)?;
         let mut session_map = Self { page: MapFile::of(file), known: Arc::default() };
         session_map.note(MapRecord::Begun { version: 1, outer: outer.to_owned(), session: session.to_string() })?;
@@ -299,7 +300,7 @@ impl SessionNames {
     pub(super) fn read(&mut self, store: &Path) {
         let Ok(files) = std::fs::read_dir(store.join("acp")) else { return };
         for file in files.flatten() {
-            let Ok(text) = regular::read(&file.path()) else { continue };
+            let Ok(text) = plain_file::read(&file.path()) else { continue };
             let (known, outer) = read(&text);
             if let (Some(outer), Some((title, cwd)), true) = (&outer, known.waits, known.inners.is_empty()) {
                 self.waiting.push((outer.clone(), title, cwd));
@@ -320,7 +321,7 @@ pub fn names(store: &Path) -> Vec<(String, String)> {
     let Ok(files) = std::fs::read_dir(store.join("acp")) else { return Vec::new() };
     let begun = |path: PathBuf| {
         let mut line = Vec::new();
-        BufReader::new(regular::open(&path).ok()?).take(MAX_BEGUN).read_until(b'\n', &mut line).ok()?;
+        BufReader::new(plain_file::open(&path).ok()?).take(MAX_BEGUN).read_until(b'\n', &mut line).ok()?;
         match serde_json::from_slice(&line).ok()? {
             MapRecord::Begun { outer, session, .. } => Some((outer, session)),
             _ => None,

@@ -3,7 +3,8 @@
 
 use std::collections::HashSet;
 
-use retake_engine::session::entry::{Block, Body, EndReason, Entry, EntryId, Part};
+use retake_engine::id::EntryId;
+use retake_engine::session::entry::{Block, Body, EndReason, Entry, Part};
 use serde_json::{Map, Value, json};
 
 use super::session_map::{Mapping, PieceKind};

@@ -31,7 +31,8 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use retake_engine::{Claim, Counts, FileTime, Span, Spans, WorkspacePath};
+use retake_engine::WorkspacePath;
+use retake_engine::window::{Claim, Counts, FileTime, Span, Spans};
 
 /// A moment, as files know it.
 #[derive(Clone, Copy, Debug)]

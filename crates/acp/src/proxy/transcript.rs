@@ -3,7 +3,8 @@
 
 use std::collections::HashSet;
 
-use retake_engine::session::entry::{Block, Body, Entry, EntryId, Outcome, Part};
+use retake_engine::id::EntryId;
+use retake_engine::session::entry::{Block, Body, Entry, Outcome, Part};
 use serde_json::Value;
 
 use super::session_map::Mapping;

@@ -17,12 +17,13 @@ use std::time::{Duration, Instant};
 
 use retake_agent::ids;
 use retake_agent::query::in_words;
+use retake_engine::checkpoint::Origin;
+use retake_engine::id::EntryId;
+use retake_engine::id::{OperationId, SessionId};
+use retake_engine::progress::NoProgress;
 use retake_engine::session::Moment;
-use retake_engine::session::entry::EntryId;
-use retake_engine::{
-    Durability, FileTime, NewWindow, NoProgress, OperationId, Origin, PartOf, Reach, Runs, SessionId, Window,
-    Workspace, WorkspacePath,
-};
+use retake_engine::window::{FileTime, NewWindow, PartOf, Reach, Runs, Window};
+use retake_engine::{Durability, Workspace, WorkspacePath};
 
 use super::tool_timeline::{ToolTimeline, timing};
 
@@ -101,7 +102,7 @@ impl TurnWindow {
         self.told.clear();
         self.turn = Some((operation, prompt));
         let moment = Moment { session: self.session, entry: Some(prompt), origin: Origin::Prompt };
-        let taken = workspace.checkpoint_at(moment, ids::checkpoint(), Durability::Soon, &NoProgress);
+        let taken = workspace.checkpoints_mut().take_at(moment, ids::checkpoint(), Durability::Soon, &NoProgress);
         let taken = taken.map(drop).map_err(|error| in_words(&error));
         self.open(workspace, Vec::new());
         taken
@@ -113,7 +114,7 @@ impl TurnWindow {
             return;
         }
         self.is_claimed = true;
-        let unseen = workspace.unseen(&work.paths).unwrap_or_else(|error| {
+        let unseen = workspace.changes().unseen(&work.paths).unwrap_or_else(|error| {
             self.note(Err(in_words(&error)));
             Vec::new()
         });
@@ -127,7 +128,7 @@ impl TurnWindow {
     /// Captures what is at `unseen` before the tool changes it, if that is still so, and watches what it does through another window: what
     /// is declared in this one was not seen when that began.
     fn capture(&mut self, workspace: &mut Workspace, work: &ToolWork, unseen: Vec<WorkspacePath>) {
-        let changed = |workspace: &Workspace, path: &WorkspacePath| workspace.last_change(path).ok().flatten();
+        let changed = |workspace: &Workspace, path: &WorkspacePath| workspace.changes().last(path).ok().flatten();
         let timed = unseen.into_iter().map(|path| (changed(workspace, &path), path));
         // Nobody has captured what is in a directory that is left out.
         let is_file = |path: &WorkspacePath| !workspace.root().join(path.to_path()).is_dir();
@@ -142,7 +143,7 @@ impl TurnWindow {
         self.open(workspace, captured);
         let overtaken = in_time.into_iter().filter(|(time, path)| changed(workspace, path) != *time);
         let overtaken: Vec<WorkspacePath> = overtaken.map(|(_, path)| path).collect();
-        let claimed = workspace.claim(&ended, &overtaken).map_err(|error| in_words(&error));
+        let claimed = workspace.windows().claim(&ended, &overtaken).map_err(|error| in_words(&error));
         self.note(claimed);
         let closed = close(workspace, ended, true);
         self.note(closed);
@@ -180,13 +181,13 @@ impl TurnWindow {
             Some(work) => (work.tool.as_str(), work.runs),
             None => (AGENT, Runs::Edits),
         };
-        let described = workspace.describe(window, tool, runs);
+        let described = workspace.windows().describe(window, tool, runs);
         self.note(described.map_err(|error| in_words(&error)));
     }
 
     fn declare(&mut self, workspace: &mut Workspace, paths: &[WorkspacePath]) {
         let Some(window) = &self.window else { return };
-        let claimed = workspace.claim(window, paths);
+        let claimed = workspace.windows().claim(window, paths);
         self.note(claimed.map_err(|error| in_words(&error)));
     }
 
@@ -237,7 +238,7 @@ impl TurnWindow {
 
     fn checkpoint(&mut self, workspace: &mut Workspace, origin: Origin) {
         let moment = Moment { session: self.session, entry: None, origin };
-        let taken = workspace.checkpoint_at(moment, ids::checkpoint(), Durability::Soon, &NoProgress);
+        let taken = workspace.checkpoints_mut().take_at(moment, ids::checkpoint(), Durability::Soon, &NoProgress);
         self.note(taken.map(drop).map_err(|error| in_words(&error)));
     }
 
@@ -255,7 +256,7 @@ impl TurnWindow {
         self.is_claimed = false;
         let ended = std::mem::take(&mut self.works).into_iter().filter(|work| work.runs == Runs::Command);
         self.told.extend(ended.map(|work| work.id));
-        match workspace.begin(window, ids::checkpoint(), &NoProgress) {
+        match workspace.windows().begin(window, ids::checkpoint(), &NoProgress) {
             Ok(began) => {
                 timing(&self.timeline).attach(Some(began.window.spans()));
                 self.window = Some(began.window);
@@ -281,9 +282,10 @@ impl TurnWindow {
 fn close(workspace: &mut Workspace, window: Window, is_claimed: bool) -> Result<(), String> {
     match is_claimed {
         true => workspace
+            .windows()
             .end(window, ids::checkpoint(), Durability::Soon, &NoProgress)
             .map(drop)
             .map_err(|error| in_words(&error)),
-        false => workspace.withdraw(window).map_err(|error| in_words(&error)),
+        false => workspace.windows().withdraw(window).map_err(|error| in_words(&error)),
     }
 }

@@ -2,7 +2,7 @@
 
 use retake_agent::ids;
 use retake_agent::rewind_document::{Bytes, RewindDocument};
-use retake_engine::OnConflict;
+use retake_engine::rewind::OnConflict;
 use serde_json::{Value, json};
 
 use super::run::Running;

@@ -17,8 +17,8 @@ mod text;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use retake_engine::id::EntryId;
 use retake_engine::session::Target;
-use retake_engine::session::entry::EntryId;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 

@@ -7,7 +7,7 @@ use retake_agent::contract::{
 };
 use retake_agent::ids;
 use retake_agent::rewind_document::RewindDocument;
-use retake_engine::Scope;
+use retake_engine::session::Scope;
 use retake_engine::session::Target;
 use serde_json::{Value, json};
 use tokio::sync::{Notify, oneshot};

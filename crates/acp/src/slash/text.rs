@@ -2,9 +2,11 @@
 
 use retake_agent::contract::CheckpointFacts;
 use retake_agent::rewind_document::{Bytes, ConflictFacts, RewindDocument};
-use retake_engine::session::entry::{EntryId, Part};
+use retake_engine::id::EntryId;
+use retake_engine::session::Scope;
+use retake_engine::session::entry::Part;
 use retake_engine::session::{Target, TurnSummary};
-use retake_engine::{Changed, Scope};
+use retake_engine::snapshot::Changed;
 use serde_json::Value;
 
 use crate::extension::answer::{LATE, Snapshot, date};

@@ -10,8 +10,10 @@ use retake_agent::contract::{Action, Command, Event, EventKind, Reply, RequestOu
 use retake_agent::controller::{self, Attached, Beginning, ControllerMessage, Handle};
 use retake_agent::live::LiveSession;
 use retake_agent::view::View;
-use retake_engine::session::entry::{Entry, EntryId, Part};
-use retake_engine::{SessionId, Timestamp};
+use retake_engine::Timestamp;
+use retake_engine::id::EntryId;
+use retake_engine::id::SessionId;
+use retake_engine::session::entry::{Entry, Part};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
 use tokio::sync::broadcast;

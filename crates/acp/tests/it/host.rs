@@ -10,7 +10,8 @@ use retake_agent::live::LiveSession;
 use retake_agent::model::{Model, ModelRefused, ModelSettings, Models};
 use retake_agent::permission::{Mode, Policy};
 use retake_agent::tool::{Jobs, Shell, Toolbox};
-use retake_engine::{Breadth, Environment, MadeBy, Settings, Workspace};
+use retake_engine::operation::MadeBy;
+use retake_engine::{Breadth, Environment, Settings, Workspace};
 
 /// Opens sessions of the workspace `w` in a directory.
 #[derive(Clone)]
@@ -66,7 +67,7 @@ impl Host for TestHost {
             WantedSession::New => Which::New,
             WantedSession::Existing(session) => {
                 let workspace = Workspace::open_or_create(environment(&self.dir)).unwrap();
-                let found = workspace.resolve_session(&session);
+                let found = workspace.sessions().resolve(&session);
                 Which::Existing(found.map_err(|_| HostError::Unknown { session })?.id)
             }
         };
@@ -94,9 +95,9 @@ impl Host for TestHost {
 
     async fn delete(&self, session: String) -> Result<(), HostError> {
         let mut workspace = Workspace::open(environment(&self.dir)).unwrap();
-        let found = workspace.resolve_session(&session).map_err(|_| HostError::Unknown { session })?;
-        let writer = workspace.open_session(found.id, retake_agent::ids::now(), &mut retake_agent::ids::random);
-        workspace.delete_session(writer.unwrap()).unwrap();
+        let found = workspace.sessions().resolve(&session).map_err(|_| HostError::Unknown { session })?;
+        let writer = workspace.sessions().open(found.id, retake_agent::ids::now(), &mut retake_agent::ids::random);
+        workspace.sessions_mut().delete(writer.unwrap()).unwrap();
         Ok(())
     }
 

@@ -1,7 +1,8 @@
 //! Changes of what is retained, and what parts and differences can be asked for.
 
-use retake_engine::session::entry::EntryId;
-use retake_engine::{Discard, Files, OnConflict, Scope};
+use retake_engine::id::EntryId;
+use retake_engine::rewind::{Files, OnConflict};
+use retake_engine::session::{Discard, Scope};
 use serde::{Deserialize, Serialize};
 
 use super::is_default;

@@ -1,6 +1,7 @@
 //! Events: what a session tells everybody.
 
-use retake_engine::session::entry::{CallId, EndReason, Entry, EntryId, Part, Usage};
+use retake_engine::id::EntryId;
+use retake_engine::session::entry::{CallId, EndReason, Entry, Part, Usage};
 use serde::{Deserialize, Serialize};
 
 use super::{CheckpointRef, OperationRef, Rule, SessionRef};

@@ -1,8 +1,9 @@
 //! What a client can be told about the workspace around a session.
 
+use retake_engine::Timestamp;
+use retake_engine::id::EntryId;
 use retake_engine::session::TurnSummary;
-use retake_engine::session::entry::EntryId;
-use retake_engine::{Changed, Timestamp};
+use retake_engine::snapshot::Changed;
 use serde::{Deserialize, Serialize};
 
 use super::{CheckpointRef, OperationRef, SessionRef};

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::ops::Deref;
 
-use retake_engine::{CheckpointId, OperationId, SessionId};
+use retake_engine::id::{CheckpointId, OperationId, SessionId};
 use serde::{Deserialize, Serialize};
 
 /// Defines the form on the wire of an id of the engine.

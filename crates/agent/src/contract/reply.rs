@@ -1,7 +1,8 @@
 //! What requests are answered with.
 
+use retake_engine::id::EntryId;
 use retake_engine::session::Target;
-use retake_engine::session::entry::{EntryId, Part, Usage};
+use retake_engine::session::entry::{Part, Usage};
 use serde::{Deserialize, Serialize};
 
 use super::{CheckpointFacts, Event, OperationFacts, OperationRef, SessionFacts, SessionRef, TreePrompt};

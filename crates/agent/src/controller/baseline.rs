@@ -4,8 +4,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use retake_engine::Durability;
+use retake_engine::checkpoint::Origin;
+use retake_engine::progress::{Phase, Progress, Step};
 use retake_engine::session::Moment;
-use retake_engine::{Durability, Origin, Phase, Progress, Step};
 use tokio::sync::mpsc;
 
 use super::publish::snapshot;
@@ -20,7 +22,7 @@ impl Controller {
         let facts = self.facts.clone();
         self.workspace_thread.run(move |workspace| {
             let (began, progress) = (Instant::now(), Watched::new(facts.clone()));
-            let result = workspace.checkpoint_at(moment, ids::checkpoint(), Durability::Soon, &progress);
+            let result = workspace.checkpoints_mut().take_at(moment, ids::checkpoint(), Durability::Soon, &progress);
             facts
                 .send(WorkerFact::Told {
                     request: None,

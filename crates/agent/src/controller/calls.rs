@@ -6,11 +6,12 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use retake_engine::checkpoint::{CheckpointError, Origin};
+use retake_engine::progress::NoProgress;
 use retake_engine::session::entry::{Block, Body, CallId, Outcome, Part};
 use retake_engine::session::{Moment, NewEntry};
-use retake_engine::{
-    CheckpointError, Durability, FileTime, NewWindow, NoProgress, Origin, PartOf, Reach, Window, Workspace,
-};
+use retake_engine::window::{FileTime, NewWindow, PartOf, Reach, Window};
+use retake_engine::{Durability, Workspace};
 use tokio::sync::{mpsc, watch};
 
 use super::publish::{in_words, rule_warnings, snapshot};
@@ -209,7 +210,7 @@ impl Controller {
         let (facts, turn, request) = (self.facts.clone(), self.number, self.publisher.request.clone());
         self.workspace_thread.run(move |workspace| {
             let began = Instant::now();
-            let result = workspace.begin(window, ids::checkpoint(), &NoProgress);
+            let result = workspace.windows().begin(window, ids::checkpoint(), &NoProgress);
             let kind = snapshot(SnapshotMoment::Before, began, result.as_ref().map(|began| &began.before));
             facts.send(WorkerFact::Told { request, kind }).ok();
             let result = result.map(|began| put(&slot, began.window));
@@ -484,7 +485,7 @@ fn take(slot: &Slot) -> Option<Window> {
 
 fn end(workspace: &mut Workspace, window: Window, request: Option<&str>, facts: &mpsc::UnboundedSender<WorkerFact>) {
     let began = Instant::now();
-    let result = workspace.end(window, ids::checkpoint(), Durability::Soon, &NoProgress);
+    let result = workspace.windows().end(window, ids::checkpoint(), Durability::Soon, &NoProgress);
     let warnings = rule_warnings(workspace, result.as_ref().ok());
     for kind in std::iter::once(snapshot(SnapshotMoment::After, began, result.as_ref())).chain(warnings) {
         facts.send(WorkerFact::Told { request: request.map(str::to_owned), kind }).ok();

@@ -1,11 +1,15 @@
 //! Changes of what is retained: planned beside everything else, made when nothing else goes on.
 
-use retake_engine::session::entry::{Body, Entry, EntryId};
+use retake_engine::Durability;
+use retake_engine::checkpoint::Origin;
+use retake_engine::id::EntryId;
+use retake_engine::operation::MadeBy;
+use retake_engine::progress::NoProgress;
+use retake_engine::rewind::{Goal, HeadSeen, Plan, RewindError, RewindRequest, with_any_head};
+use retake_engine::session::Scope;
+use retake_engine::session::entry::{Body, Entry};
 use retake_engine::session::{ForkError, Moment, PlannedConversation};
-use retake_engine::{
-    Durability, Goal, HeadSeen, MadeBy, NoProgress, Origin, Plan, RewindError, RewindRequest, Scope, WindowId,
-    with_any_head,
-};
+use retake_engine::window::WindowId;
 use tokio::sync::oneshot;
 
 use super::publish::in_words;
@@ -24,7 +28,7 @@ impl Controller {
     pub(super) fn fork(&self, entry: EntryId, answer: oneshot::Sender<RequestOutcome>) {
         let (session, new) = (self.writer().id(), ids::fork(self.made_by));
         self.workspace_thread.run(move |workspace| {
-            let outcome = match workspace.fork(session, entry, &new, &NoProgress) {
+            let outcome = match workspace.sessions_mut().fork(session, entry, &new, &NoProgress) {
                 Ok(forked) => RequestOutcome::Ok(Reply::Forked {
                     session: forked.session.into(),
                     operation: forked.operation.into(),
@@ -97,9 +101,9 @@ impl Controller {
             let request = RewindRequest { made_by, ..to_request(workspace, session, &change)? };
             // What tools at work have changed until now is theirs, and a plan has to know it.
             let moment = Moment { session, entry: None, origin: Origin::After };
-            let taken = workspace.checkpoint_at(moment, ids::checkpoint(), Durability::Soon, &NoProgress);
+            let taken = workspace.checkpoints_mut().take_at(moment, ids::checkpoint(), Durability::Soon, &NoProgress);
             taken.map_err(|err| refusal(Reason::Failed, in_words(&err)))?;
-            let plan = workspace.plan(&request, &NoProgress).map_err(|err| refused(&err))?;
+            let plan = workspace.rewinds().plan(&request, &NoProgress).map_err(|err| refused(&err))?;
             Ok::<_, Refusal>((request.goal, plan))
         })?;
         match plan.is_applicable() {
@@ -131,8 +135,13 @@ impl Controller {
                 let result = to_request(workspace, session, &change).and_then(|mut request| {
                     request.made_by = made_by;
                     request.head_seen = Some(HeadSeen(head));
-                    let applied =
-                        workspace.apply_in(&mut writer, &request, seen.as_deref(), &ids::rewind(), &NoProgress);
+                    let applied = workspace.rewinds_mut().apply_in(
+                        &mut writer,
+                        &request,
+                        seen.as_deref(),
+                        &ids::rewind(),
+                        &NoProgress,
+                    );
                     applied.map_err(|err| refused(&err))
                 });
                 (writer, result)
@@ -155,7 +164,7 @@ impl Controller {
         let (session, asked) = (self.writer().id(), change.clone());
         let seen = self.workspace_thread.ask(move |workspace| {
             let request = to_request(workspace, session, &asked)?;
-            let plan = workspace.plan(&request, &NoProgress).map_err(|err| refused(&err))?;
+            let plan = workspace.rewinds().plan(&request, &NoProgress).map_err(|err| refused(&err))?;
             match plan.is_as_seen(&fingerprint) {
                 true => Ok(Sighted { fingerprint, plan }),
                 false => Err(refused(&RewindError::Stale { plan: Box::new(plan) })),
@@ -227,8 +236,8 @@ impl Controller {
         let (session, change) = (self.writer().id(), change.clone());
         self.workspace_thread.ask(move |workspace| {
             let request = RewindRequest { made_by, ..to_request(workspace, session, &change)? };
-            let plan = workspace.plan(&request, &NoProgress).map_err(|err| refused(&err))?;
-            match workspace.differs_by_last_writes(&before, &plan, &windows) {
+            let plan = workspace.rewinds().plan(&request, &NoProgress).map_err(|err| refused(&err))?;
+            match workspace.rewinds().differs_by_last_writes(&before, &plan, &windows) {
                 Ok(true) => Ok(plan.fingerprint()),
                 Ok(false) => Err(refused(&RewindError::Stale { plan: Box::new(plan) })),
                 Err(error) => Err(refusal(Reason::Failed, in_words(&error))),

@@ -1,11 +1,12 @@
 //! The model's own checkpoints: answering its calls, and going back when all calls of its answer have their results.
 
+use retake_engine::Workspace;
+use retake_engine::operation::{MadeBy, Operation, OperationKind};
+use retake_engine::progress::NoProgress;
+use retake_engine::rewind::{Files, Goal, PathStatus, RewindRequest};
 use retake_engine::session::NewEntry;
 use retake_engine::session::entry::{Body, Details, Outcome, SummaryBy, Usage};
-use retake_engine::{
-    Discard, Files, Goal, MadeBy, NoProgress, Operation, OperationKind, PathStatus, RewindRequest, Scope,
-    SessionWriter, Workspace,
-};
+use retake_engine::session::{Discard, Scope, SessionWriter};
 
 use super::Controller;
 use crate::contract::{Change, ChangeGoal, EventKind, Refusal};
@@ -139,9 +140,13 @@ fn denied(policy: &Policy, name: &str, asked: &Exploring) -> Option<Output> {
 pub(super) fn finish_left(
     workspace: &mut Workspace,
     writer: &mut SessionWriter,
-) -> Result<(), retake_engine::SessionError> {
+) -> Result<(), retake_engine::session::SessionError> {
     let Some(rewind) = Rewind::left(writer.conversation().entries()) else { return Ok(()) };
-    let turn = workspace.next_to_undo(Some(writer.id())).ok().filter(|operation| operation.kind == OperationKind::Turn);
+    let turn = workspace
+        .operations()
+        .next_to_undo(Some(writer.id()))
+        .ok()
+        .filter(|operation| operation.kind == OperationKind::Turn);
     let Some(turn) = turn else { return Ok(()) };
     let restored = if rewind.restore_files { restore(workspace, writer, &rewind.mark) } else { Restored::NotAsked };
     // Recovery may have finished what the process was at.
@@ -149,7 +154,9 @@ pub(super) fn finish_left(
         operation.made_by == MadeBy::Model && operation.session == Some(writer.id()) && operation.at >= turn.at
     };
     let restored = match restored {
-        Restored::Done(files) if files.is_empty() && workspace.operations()?.iter().any(is_ours) => Restored::Before,
+        Restored::Done(files) if files.is_empty() && workspace.operations().all()?.iter().any(is_ours) => {
+            Restored::Before
+        }
         restored => restored,
     };
     let body = summary(&rewind, writer, &restored, &JobCommands::default());
@@ -169,7 +176,7 @@ fn restore(workspace: &mut Workspace, writer: &mut SessionWriter, mark: &ModelCh
     let goal = Goal::Entry { session, entry, scope: Scope::Code, files: Files::Selective, discard: Discard::No };
     let mut request = RewindRequest::new(goal);
     request.made_by = MadeBy::Model;
-    match workspace.apply_in(writer, &request, None, &ids::rewind(), &NoProgress) {
+    match workspace.rewinds_mut().apply_in(writer, &request, None, &ids::rewind(), &NoProgress) {
         Ok(applied) => {
             let done = applied.statuses.iter().filter(|(_, status)| *status == PathStatus::Done);
             Restored::Done(done.map(|(path, _)| path.display().to_string()).collect())

@@ -20,8 +20,13 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use retake_engine::session::entry::{CallId, EntryId, Part, Usage};
-use retake_engine::{CheckpointError, FileTime, MadeBy, OperationId, SessionId, SessionWriter, Window};
+use retake_engine::checkpoint::CheckpointError;
+use retake_engine::id::EntryId;
+use retake_engine::id::{OperationId, SessionId};
+use retake_engine::operation::MadeBy;
+use retake_engine::session::SessionWriter;
+use retake_engine::session::entry::{CallId, Part, Usage};
+use retake_engine::window::{FileTime, Window};
 use tokio::runtime;
 use tokio::sync::{broadcast, mpsc, oneshot};
 
@@ -397,9 +402,9 @@ impl Controller {
         }
         self.workspace_thread.run(move |workspace| {
             // What was said and taken back can be had again.
-            if workspace.all_entries(writer.id()).is_ok_and(|entries| entries.is_empty()) {
+            if workspace.sessions().all_entries(writer.id()).is_ok_and(|entries| entries.is_empty()) {
                 // One that stays is listed nowhere.
-                workspace.delete_session(writer).ok();
+                workspace.sessions_mut().delete(writer).ok();
             }
         });
     }

@@ -4,11 +4,13 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::thread;
 
+use retake_engine::checkpoint::CheckpointError;
+use retake_engine::id::SessionId;
+use retake_engine::operation::MadeBy;
+use retake_engine::rewind::{RecoveryChoice, RewindError};
 use retake_engine::session::SessionError;
-use retake_engine::{
-    CheckpointError, Environment, MadeBy, NewSession, OpenError as WorkspaceError, RecoveryChoice, RewindError,
-    SessionId, SessionKind, StoreError, Workspace,
-};
+use retake_engine::session::{NewSession, SessionKind};
+use retake_engine::{Environment, OpenError as WorkspaceError, StoreError, Workspace};
 use thiserror::Error;
 use tokio::sync::mpsc;
 
@@ -86,16 +88,19 @@ pub struct Opened {
 pub fn open(setup: Setup) -> Result<Opened, OpenError> {
     let mut workspace = Workspace::open_or_create(setup.environment)?;
     let new = ids::rewind();
-    workspace.recover(RecoveryChoice::Ask, new.after, new.at)?;
+    workspace.rewinds_mut().recover(RecoveryChoice::Ask, new.after, new.at)?;
     workspace.watch();
     let session = match setup.which {
         Which::Existing(session) => session,
         Which::New => {
             let (id, at) = (ids::session(), ids::now());
-            workspace.create_session(NewSession { id, at, title: String::new(), kind: SessionKind::Conversation })?.id
+            workspace
+                .sessions_mut()
+                .create(NewSession { id, at, title: String::new(), kind: SessionKind::Conversation })?
+                .id
         }
     };
-    let mut writer = workspace.open_session(session, ids::now(), &mut ids::random)?;
+    let mut writer = workspace.sessions().open(session, ids::now(), &mut ids::random)?;
     explore::finish_left(&mut workspace, &mut writer)?;
     let root = workspace.root().to_owned();
     let (workspace_thread, keeping) = WorkspaceThread::start(workspace).map_err(OpenError::Thread)?;

@@ -2,7 +2,8 @@
 
 use std::time::Instant;
 
-use retake_engine::{Checkpoint, CheckpointError, Workspace};
+use retake_engine::Workspace;
+use retake_engine::checkpoint::{Checkpoint, CheckpointError};
 
 use super::{Attached, Controller};
 use crate::contract::{CheckpointRef, EventKind, JobFacts, OperationRef, SnapshotMoment, State};
@@ -75,7 +76,7 @@ pub(super) fn rule_warnings(
     workspace: &Workspace,
     checkpoint: Option<&Checkpoint>,
 ) -> impl Iterator<Item = Box<EventKind>> {
-    let coverage = checkpoint.and_then(|checkpoint| workspace.coverage(checkpoint).ok()).unwrap_or_default();
+    let coverage = checkpoint.and_then(|checkpoint| workspace.changes().coverage(checkpoint).ok()).unwrap_or_default();
     ignore_warnings::warnings(&coverage).into_iter().map(|text| Box::new(EventKind::Warning { text }))
 }
 

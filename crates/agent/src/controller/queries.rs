@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use retake_engine::session::entry::EntryId;
+use retake_engine::id::EntryId;
 use tokio::sync::oneshot;
 
 use super::Controller;

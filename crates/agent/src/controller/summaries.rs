@@ -2,9 +2,10 @@
 //!
 //! The model writes them while everything else waits. Until one is there nothing is written, so that stopping leaves nothing behind.
 
-use retake_engine::Origin;
-use retake_engine::session::entry::{Body, Entry, EntryId, SummaryBy, Usage};
-use retake_engine::session::{Moment, NewEntry, Span, first_line};
+use retake_engine::checkpoint::Origin;
+use retake_engine::id::EntryId;
+use retake_engine::session::entry::{Body, Entry, SummaryBy, Usage};
+use retake_engine::session::{EntryRange, Moment, NewEntry, first_line};
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
@@ -41,9 +42,9 @@ impl Controller {
             return refuse(Reason::Running, "nothing was changed: a turn is running; stop it first", answer);
         }
         let (span, what, entry) = match extent {
-            Extent::All => (Span::All, "everything", None),
-            Extent::From { entry } => (Span::From(entry), "from", Some(entry)),
-            Extent::UpTo { entry } => (Span::UpTo(entry), "up to", Some(entry)),
+            Extent::All => (EntryRange::All, "everything", None),
+            Extent::From { entry } => (EntryRange::From(entry), "from", Some(entry)),
+            Extent::UpTo { entry } => (EntryRange::UpTo(entry), "up to", Some(entry)),
         };
         let conversation = self.writer().conversation();
         let found = entry.map(|wanted| conversation.entries().iter().find(|entry| entry.id == wanted));

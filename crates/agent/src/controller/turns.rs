@@ -2,9 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use retake_engine::session::entry::{Block, Body, EndReason, Entry, EntryId, Part, StopReason, Usage};
+use retake_engine::Durability;
+use retake_engine::checkpoint::Origin;
+use retake_engine::id::EntryId;
+use retake_engine::id::OperationId;
+use retake_engine::progress::NoProgress;
+use retake_engine::session::entry::{Block, Body, EndReason, Entry, Part, StopReason, Usage};
 use retake_engine::session::{Moment, NewEntry, NewTurn, SessionError, first_line, joined, last_words};
-use retake_engine::{Durability, NoProgress, OperationId, Origin};
 
 use super::publish::{in_words, rule_warnings, snapshot};
 use super::{Controller, Current, Terms, Unprotected, WorkerFact, refusal};
@@ -86,7 +90,7 @@ impl Controller {
         let (facts, request) = (self.facts.clone(), self.publisher.request.clone());
         self.workspace_thread.run(move |workspace| {
             let began = Instant::now();
-            let result = workspace.checkpoint_at(moment, ids::checkpoint(), Durability::Soon, &NoProgress);
+            let result = workspace.checkpoints_mut().take_at(moment, ids::checkpoint(), Durability::Soon, &NoProgress);
             let warnings = rule_warnings(workspace, result.as_ref().ok());
             for kind in std::iter::once(snapshot(name, began, result.as_ref())).chain(warnings) {
                 facts.send(WorkerFact::Told { request: request.clone(), kind }).ok();

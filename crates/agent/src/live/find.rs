@@ -7,7 +7,8 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use retake_engine::{Environment, SessionId, Workspace};
+use retake_engine::id::SessionId;
+use retake_engine::{Environment, Workspace};
 use thiserror::Error;
 use tokio::time::sleep;
 
@@ -79,7 +80,7 @@ impl SessionLocator<'_> {
         if let Some(untrusted) = socket::untrusted(&error) {
             // Another user who puts a directory there must not keep anybody from sessions that no process has open.
             let workspace = Workspace::open(self.environment.clone());
-            if workspace.is_ok_and(|workspace| !workspace.is_live(session)) {
+            if workspace.is_ok_and(|workspace| !workspace.sessions().is_live(session)) {
                 return Ok(None);
             }
             return Err(JoinError::Untrusted(untrusted.clone()));

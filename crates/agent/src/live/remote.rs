@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use retake_engine::SessionId;
+use retake_engine::id::SessionId;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until, timeout};
 

@@ -380,7 +380,7 @@ fn a_rule_that_nothing_can_ever_fit_is_refused_and_named() {
 #[test]
 fn approvals_are_those_of_the_entries_given() {
     let entry = |tool: &str, prefix: Option<&str>| Entry {
-        id: retake_engine::session::entry::EntryId::new([1; 10]),
+        id: retake_engine::id::EntryId::new([1; 10]),
         parent: None,
         at: retake_engine::Timestamp(0),
         body: Body::Approved { tool: tool.to_owned(), prefix: prefix.map(str::to_owned) },

@@ -1,7 +1,12 @@
 //! Comparing points: what a turn has done, and what differs between any two.
 
-use retake_engine::session::entry::EntryId;
-use retake_engine::{Current, NoProgress, Point, ResolveError, SessionId, Side, SnapshotId, Workspace};
+use retake_engine::Workspace;
+use retake_engine::checkpoint::ResolveError;
+use retake_engine::id::EntryId;
+use retake_engine::id::{SessionId, SnapshotId};
+use retake_engine::progress::NoProgress;
+use retake_engine::session::Point;
+use retake_engine::view::{Current, Side};
 
 use super::{in_words, refusal};
 use crate::contract::{DiffPoint, Reason, Refusal};
@@ -9,10 +14,11 @@ use crate::diff::{self, FileDiff};
 
 /// What changed in the turn of a prompt, whoever did it.
 pub(super) fn turn(workspace: &Workspace, prompt: EntryId) -> Result<Vec<FileDiff>, Refusal> {
-    let points = workspace.turn_points(prompt).map_err(|err| failed(&err))?;
+    let points = workspace.sessions().turn_points(prompt).map_err(|err| failed(&err))?;
     let points = points.ok_or_else(|| refusal(Reason::NotFound, "there is no such prompt"))?;
     // While it runs, up to the last snapshot.
-    let after = if points.has_ended { points.after } else { workspace.newest().map_err(|err| failed(&err))? };
+    let after =
+        if points.has_ended { points.after } else { workspace.checkpoints().newest().map_err(|err| failed(&err))? };
     let (Some(before), Some(after)) = (points.before, after) else {
         return Err(refusal(Reason::NotFound, "the files as they were then are not kept"));
     };
@@ -47,7 +53,7 @@ fn side(stored: Option<SnapshotId>, current: Option<&Current>) -> Option<Side<'_
 
 /// The snapshot of the point that `text` names.
 fn snapshot(workspace: &Workspace, session: SessionId, text: &str) -> Result<SnapshotId, Refusal> {
-    let point = workspace.resolve_point(text, Some(session)).map_err(|err| match &err {
+    let point = workspace.sessions().resolve_point(text, Some(session)).map_err(|err| match &err {
         ResolveError::Store(_) => failed(&err),
         _ => refusal(Reason::NotFound, in_words(&err)),
     })?;

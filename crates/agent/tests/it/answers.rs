@@ -1,7 +1,7 @@
 //! R60, R61: what a model can say, and what can go wrong with it.
 
 use retake_agent::contract::{Action, EventKind, State, TurnEnd};
-use retake_engine::Scope;
+use retake_engine::session::Scope;
 use retake_engine::session::entry::Part;
 use retake_testkit::model::{Answer, Stop};
 use serde_json::json;
@@ -183,7 +183,7 @@ fn nothing_but_turns_asks_the_model() {
     scene.restart();
     scene.context();
     assert_eq!(scene.model.requests().len(), 1);
-    let sessions = scene.workspace().sessions().unwrap();
+    let sessions = scene.workspace().sessions().all().unwrap();
     assert_eq!(sessions[0].title, "a title");
 }
 

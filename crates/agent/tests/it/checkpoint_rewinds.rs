@@ -3,8 +3,11 @@
 use retake_agent::contract::{Action, Change, ChangeGoal, Command, OperationFacts, Query, Reason, Reply, WhileRunning};
 use retake_agent::ids;
 use retake_agent::rewind_document::RewindDocument;
+use retake_engine::Durability;
+use retake_engine::checkpoint::NewCheckpoint;
+use retake_engine::progress::NoProgress;
+use retake_engine::rewind::{Files, Means, OnConflict};
 use retake_engine::session::entry::Body;
-use retake_engine::{Durability, Files, Means, NewCheckpoint, NoProgress, OnConflict};
 use serde_json::json;
 
 use crate::scene::Scene;
@@ -13,7 +16,7 @@ use crate::scene::Scene;
 fn after_a_checkpoint() -> (Scene, ChangeGoal) {
     let mut scene = Scene::new().file("u.txt", "user\n").start();
     let named = NewCheckpoint { label: Some("good".to_owned()), ..ids::checkpoint() };
-    let taken = scene.workspace().checkpoint(named, Durability::Synced, &NoProgress).unwrap();
+    let taken = scene.workspace().checkpoints_mut().take(named, Durability::Synced, &NoProgress).unwrap();
     scene.model.calls("bash", json!({"command": "echo 1 > one.txt"}));
     scene.model.says("Done.");
     scene.prompt("write one");
@@ -144,7 +147,8 @@ fn a_checkpoint_of_another_session_is_gone_back_to_in_this_one() {
     model.calls("bash", json!({"command": "echo 2 > two.txt"}));
     model.says("Done.");
     scene.say_beside(&opened.handle, "write two");
-    let theirs = scene.workspace().checkpoints().unwrap().into_iter().rfind(|one| one.session == Some(other)).unwrap();
+    let theirs =
+        scene.workspace().checkpoints().all().unwrap().into_iter().rfind(|one| one.session == Some(other)).unwrap();
     let goal = ChangeGoal::Checkpoint { checkpoint: theirs.id.to_string(), files: Some(Files::Exact) };
     let done = replace_all(&mut scene, goal);
     assert_eq!(done.session, Some(scene.session().into()));

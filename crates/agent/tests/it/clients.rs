@@ -3,7 +3,7 @@
 use retake_agent::contract::{Action, EventKind, Reply, Request, State, TurnEnd};
 use retake_agent::controller::{Attached, Beginning};
 use retake_agent::view::View;
-use retake_engine::Scope;
+use retake_engine::session::Scope;
 use retake_engine::session::entry::{Body, Part};
 use serde_json::json;
 
@@ -200,7 +200,7 @@ fn a_session_in_which_nothing_was_said_leaves_no_trace() {
     let mut scene = Scene::new().start();
     let session = scene.session();
     scene.close();
-    assert!(scene.workspace().sessions().unwrap().iter().all(|one| one.id != session));
+    assert!(scene.workspace().sessions().all().unwrap().iter().all(|one| one.id != session));
 }
 
 #[test]
@@ -217,6 +217,6 @@ fn a_session_that_nobody_can_reach_any_more_ends_and_stores_its_turn() {
     drop(handle);
     served.join().unwrap();
     gate.open();
-    let stored = scene.workspace().conversation(session).unwrap();
+    let stored = scene.workspace().sessions().conversation(session).unwrap();
     assert!(format!("{stored:?}").contains("Half"));
 }

@@ -1,8 +1,9 @@
 //! R30, R31, R32: what leaves the conversation leaves everything that follows from it.
 
 use retake_agent::contract::{Action, ChangeGoal, PermissionAnswer};
+use retake_engine::rewind::Files;
 use retake_engine::session::entry::TodoState;
-use retake_engine::{Discard, Files, Scope};
+use retake_engine::session::{Discard, Scope};
 use retake_testkit::model::Tokens;
 use serde_json::json;
 
@@ -40,7 +41,7 @@ fn todo_ticks_usage_and_title_go_back() {
 }
 
 fn title(scene: &Scene) -> String {
-    let sessions = scene.workspace().sessions().unwrap();
+    let sessions = scene.workspace().sessions().all().unwrap();
     sessions.into_iter().find(|session| session.id == scene.session()).unwrap().title
 }
 
@@ -102,7 +103,7 @@ fn what_is_discarded_is_gone_and_what_is_not_can_be_gone_back_to() {
     scene.model.says("Other.");
     scene.prompt("other");
     // The tree still has the branch, and one can go to it.
-    let all = scene.workspace().all_entries(scene.session()).unwrap();
+    let all = scene.workspace().sessions().all_entries(scene.session()).unwrap();
     let left = all.iter().rfind(|entry| entry.parent == Some(second)).unwrap().id;
     scene.rewind(left, Scope::Both);
     scene.check();

@@ -3,7 +3,8 @@
 use retake_agent::contract::{Change, ChangeGoal, DiffOf, Query, Reason, Reply, WhileRunning};
 use retake_agent::diff::{FileDiff, LineKind};
 use retake_agent::rewind_document::Bytes;
-use retake_engine::{Files, OnConflict, Scope};
+use retake_engine::rewind::{Files, OnConflict};
+use retake_engine::session::Scope;
 use serde_json::json;
 
 use crate::scene::{Scene, rewind_goal};

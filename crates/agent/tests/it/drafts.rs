@@ -1,7 +1,7 @@
 //! R31: what waits to be said belongs to whoever typed it. A prompt takes only that away which it says.
 
 use retake_agent::contract::{Action, EventKind, Mentions, Reply};
-use retake_engine::Scope;
+use retake_engine::session::Scope;
 use retake_engine::session::entry::Part;
 
 use crate::scene::Scene;

@@ -2,9 +2,11 @@
 
 use retake_agent::contract::{Action, Allow, ChangeGoal, EventKind, Mentions, Reply, TurnEnd, WhileRunning};
 use retake_agent::ids;
+use retake_engine::Durability;
+use retake_engine::operation::MadeBy;
+use retake_engine::session::Scope;
 use retake_engine::session::entry::{Block, Body, CallId, Details, Entry, Outcome, Part, StopReason, SummaryBy, Usage};
 use retake_engine::session::{NewEntry, NewTurn};
-use retake_engine::{Durability, MadeBy, Scope};
 use retake_testkit::model::{Answer, Received};
 use serde_json::json;
 
@@ -425,7 +427,7 @@ fn a_rewind_that_a_process_which_died_was_about_to_make_is_made_once() {
 /// Writes what a process leaves behind that is killed when the model has asked to go back.
 fn dies_before_it_goes_back(scene: &Scene) {
     let workspace = scene.workspace();
-    let mut writer = workspace.open_session(scene.session(), ids::now(), &mut ids::random).unwrap();
+    let mut writer = workspace.sessions().open(scene.session(), ids::now(), &mut ids::random).unwrap();
     let checkpoint = writer.conversation().entries().iter().find_map(|entry| match &entry.body {
         Body::ToolResult { details: Some(Details::Checkpoint { .. }), .. } => Some(entry.id),
         _ => None,
@@ -527,7 +529,7 @@ fn files_go_back_only_where_edits_are_allowed_and_people_are_told() {
     let told = |kind: &EventKind| matches!(kind, EventKind::Warning { text } if text.contains("took back") && text.contains("a.txt"));
     assert!(scene.told().iter().any(told));
     // It belongs to the turn, and is taken back with it.
-    let made = scene.workspace().operations().unwrap();
+    let made = scene.workspace().operations().all().unwrap();
     let by_model = made.iter().find(|operation| operation.made_by == MadeBy::Model).expect("the model's rewind");
     let refused = scene.change(ChangeGoal::Undo { operation: Some(by_model.id.to_string()) }).unwrap_err();
     assert!(refused.message.contains("part of the turn"), "{refused:?}");

@@ -2,8 +2,8 @@
 
 use retake_agent::contract::{Action, Reason, Reply};
 use retake_agent::controller::Which;
-use retake_engine::SessionId;
-use retake_engine::session::entry::EntryId;
+use retake_engine::id::EntryId;
+use retake_engine::id::SessionId;
 use serde_json::json;
 
 use crate::scene::Scene;
@@ -24,7 +24,7 @@ fn a_fork_begins_where_it_was_made_and_the_session_stays_as_it_is() {
     assert_eq!(scene.context(), context, "the session stays as it is");
     assert_eq!(scene.view().entries, view.entries);
     scene.check();
-    let fork: SessionId = scene.workspace().resolve_session(&session).expect("it is there").id;
+    let fork: SessionId = scene.workspace().sessions().resolve(&session).expect("it is there").id;
     let (model, opened) = scene.open_beside(Which::Existing(fork));
     model.says("said otherwise");
     scene.say_beside(&opened.handle, "prompt otherwise");

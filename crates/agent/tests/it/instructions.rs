@@ -1,7 +1,7 @@
 //! Instructions of the workspace are entries, and go back with the rest.
 
 use retake_agent::contract::EventKind;
-use retake_engine::Scope;
+use retake_engine::session::Scope;
 
 use crate::scene::{Scene, Wire};
 

@@ -1,13 +1,15 @@
 //! R34: background jobs and rewinds.
 
 use retake_agent::contract::{Action, Change, ChangeGoal, EventKind, Query, Reason, Refusal, Reply, WhileRunning};
-use retake_engine::{EntryId, OnConflict, Scope};
+use retake_engine::id::EntryId;
+use retake_engine::rewind::OnConflict;
+use retake_engine::session::Scope;
 use serde_json::json;
 
 use crate::scene::{Scene, rewind_goal};
 
 /// A turn that starts a job; it runs when this returns.
-fn start_job(scene: &mut Scene, prompt: &str, command: &str) -> retake_engine::EntryId {
+fn start_job(scene: &mut Scene, prompt: &str, command: &str) -> retake_engine::id::EntryId {
     scene.model.calls("bash", json!({"command": command, "background": true}));
     scene.model.says("Started.");
     scene.prompt(prompt)

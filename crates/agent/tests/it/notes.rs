@@ -1,6 +1,6 @@
 //! R36: the model is never left with a falsehood about files.
 
-use retake_engine::Scope;
+use retake_engine::session::Scope;
 use retake_engine::session::entry::Body;
 use serde_json::json;
 

@@ -11,8 +11,11 @@ use retake_agent::contract::{
 };
 use retake_agent::controller::{Attached, Opened};
 use retake_agent::rewind_document::{Bytes, RewindDocument};
-use retake_engine::session::entry::{EntryId, Part};
-use retake_engine::{OnConflict, Scope, SessionId};
+use retake_engine::id::EntryId;
+use retake_engine::id::SessionId;
+use retake_engine::rewind::OnConflict;
+use retake_engine::session::Scope;
+use retake_engine::session::entry::Part;
 use retake_testkit::fingerprint;
 use retake_testkit::model::ScriptedModel;
 use retake_testkit::naive::{self, Shape};

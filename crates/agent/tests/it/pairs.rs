@@ -8,8 +8,9 @@
 
 use retake_agent::contract::{Action, Change, ChangeGoal, Extent, Reason, Reply, WhileRunning};
 use retake_agent::controller::Which;
-use retake_engine::Scope;
-use retake_engine::session::entry::{Body, Details, Entry, EntryId, SummaryBy};
+use retake_engine::id::EntryId;
+use retake_engine::session::Scope;
+use retake_engine::session::entry::{Body, Details, Entry, SummaryBy};
 use retake_testkit::model::Tokens;
 use serde_json::{Value, json};
 
@@ -202,7 +203,7 @@ impl Table {
         let told = self.told.get(which).or(self.told.last()).unwrap();
         let reply = self.scene.request(Action::Fork { entry }).expect("it is forked");
         let Reply::Forked { session, .. } = reply else { panic!("not forked: {reply:?}") };
-        let session = self.scene.workspace().resolve_session(&session).expect("it is there").id;
+        let session = self.scene.workspace().sessions().resolve(&session).expect("it is there").id;
         let said = format!("prompt{number}f");
         for again in [false, true] {
             let (model, opened) = self.scene.open_beside(Which::Existing(session));

@@ -2,7 +2,7 @@
 
 use retake_agent::contract::{Action, Allow, EventKind, Mentions, PermissionAnswer, Reply, State};
 use retake_agent::permission::Allowed;
-use retake_engine::EntryId;
+use retake_engine::id::EntryId;
 use retake_engine::session::entry::Part;
 use serde_json::{Value, json};
 

@@ -1,8 +1,8 @@
 //! R37, R38: what the model was told once it is told in the same bytes again, whatever went back and came back in between.
 
 use retake_agent::contract::Action;
-use retake_engine::Scope;
-use retake_engine::session::entry::EntryId;
+use retake_engine::id::EntryId;
+use retake_engine::session::Scope;
 use serde_json::json;
 
 use crate::scene::{Scene, Wire};

@@ -1,8 +1,9 @@
 //! Prompts that come while a turn runs.
 
 use retake_agent::contract::{Action, Change, Command, EventKind, Reason, Reply, Request, State, WhileRunning};
-use retake_engine::Scope;
-use retake_engine::session::entry::{EntryId, Part};
+use retake_engine::id::EntryId;
+use retake_engine::session::Scope;
+use retake_engine::session::entry::Part;
 use serde_json::json;
 
 use crate::scene::{Scene, rewind_goal};
@@ -32,7 +33,7 @@ fn held_prompts_are_said_after_the_turn_in_order_and_the_draft_stays() {
     assert_eq!((hold(&mut scene, "second"), hold(&mut scene, "third")), (1, 2));
     scene.request(Action::Draft { parts: vec![Part::text("half a thou")] }).unwrap();
     assert_eq!(scene.draft(), "half a thou", "what is held is not about to be said again");
-    let stored = scene.workspace().draft(scene.session()).unwrap();
+    let stored = scene.workspace().sessions().draft(scene.session()).unwrap();
     assert_eq!(
         stored,
         [Part::text("second\n\nthird\n\nhalf a thou")],
@@ -70,7 +71,7 @@ fn a_held_prompt_can_be_withdrawn_until_it_is_said_and_its_turn_carries_its_requ
     assert_eq!(send(&scene, "w", withdraw("h2").into()).unwrap(), Reply::Done);
     assert_eq!(send(&scene, "w", withdraw("h2").into()).unwrap_err().reason, Reason::NotFound);
     assert_eq!((scene.view().held, scene.draft().as_str()), (1, "half"));
-    assert_eq!(scene.workspace().draft(scene.session()).unwrap(), [Part::text("third\n\nhalf")]);
+    assert_eq!(scene.workspace().sessions().draft(scene.session()).unwrap(), [Part::text("third\n\nhalf")]);
     gate.open();
     until_any_ended(&mut scene);
     let third = until_any_ended(&mut scene);

@@ -3,8 +3,9 @@
 use retake_agent::contract::{
     Action, Change, ChangeGoal, Command, EventKind, Query, Reason, Reply, SeenHead, State, TurnEnd, WhileRunning,
 };
-use retake_engine::session::entry::EntryId;
-use retake_engine::{OnConflict, Scope};
+use retake_engine::id::EntryId;
+use retake_engine::rewind::OnConflict;
+use retake_engine::session::Scope;
 use serde_json::json;
 
 use crate::scene::{Scene, rewind_goal};

@@ -111,7 +111,7 @@ impl Contract for Way {
 
     fn enter(&mut self, session: &str) {
         self.leave();
-        let session = self.scene.workspace().resolve_session(session).unwrap().id;
+        let session = self.scene.workspace().sessions().resolve(session).unwrap().id;
         self.scene.enter(session);
         self.arrive();
     }

@@ -15,9 +15,14 @@ use retake_agent::permission::{Allowed, Mode, Policy};
 use retake_agent::rewind_document::RewindDocument;
 use retake_agent::tool::{Jobs, Shell, Toolbox};
 use retake_agent::view::View;
-use retake_engine::session::entry::{EntryId, Part};
+use retake_engine::id::EntryId;
+use retake_engine::id::SessionId;
+use retake_engine::operation::MadeBy;
+use retake_engine::rewind::Files;
+use retake_engine::session::entry::Part;
 use retake_engine::session::{Conversation, Target};
-use retake_engine::{Breadth, Discard, Environment, Files, MadeBy, Scope, SessionId, Settings, Workspace};
+use retake_engine::session::{Discard, Scope};
+use retake_engine::{Breadth, Environment, Settings, Workspace};
 use retake_testkit::model::{Received, ScriptedModel};
 use tokio::runtime::Runtime;
 use tokio::sync::broadcast;
@@ -376,7 +381,7 @@ impl Scene {
 
     /// The conversation as it is on disk.
     pub fn stored(&self) -> Conversation {
-        self.workspace().conversation(self.session()).expect("it is stored")
+        self.workspace().sessions().conversation(self.session()).expect("it is stored")
     }
 
     /// Everything that every client may rely on: what is shown is what is stored, and what the model would be sent is made of it.
@@ -393,7 +398,7 @@ impl Scene {
         assert_eq!(newcomers, view, "a newcomer sees the same");
         assert_eq!(view.entries, self.stored().entries(), "a client shows what is stored");
         if view.held == 0 {
-            let stored = self.workspace().draft(self.session()).expect("a draft");
+            let stored = self.workspace().sessions().draft(self.session()).expect("a draft");
             assert_eq!(view.draft, stored, "the draft is the stored one");
         }
     }

@@ -1,6 +1,6 @@
 //! Turns and rewinds as a person sees them.
 
-use retake_engine::Scope;
+use retake_engine::session::Scope;
 use serde_json::json;
 
 use crate::scene::{Scene, Wire};

@@ -3,7 +3,7 @@
 use std::fs::OpenOptions;
 
 use retake_agent::contract::{Baseline, EventKind, PermissionAnswer, SnapshotMoment, State};
-use retake_engine::Scope;
+use retake_engine::session::Scope;
 use retake_engine::session::entry::{Body, Outcome};
 use serde_json::json;
 

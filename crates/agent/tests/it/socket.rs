@@ -10,8 +10,9 @@ use retake_agent::controller::{self, Closing};
 use retake_agent::live::{LiveError, LiveSession};
 use retake_agent::socket::{self, Client};
 use retake_agent::view::View;
+use retake_engine::Timestamp;
+use retake_engine::id::SessionId;
 use retake_engine::session::entry::Part;
-use retake_engine::{SessionId, Timestamp};
 use retake_testkit::privilege::{give_to_nobody, is_root, run_as_nobody};
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
@@ -166,8 +167,8 @@ fn a_slow_client_is_told_and_can_attach_again() {
 fn a_live_session_has_one_writer() {
     let scene = Scene::new().start();
     let workspace = scene.workspace();
-    assert!(workspace.is_live(scene.session()));
-    let opened = workspace.open_session(scene.session(), retake_agent::ids::now(), &mut retake_agent::ids::random);
+    assert!(workspace.sessions().is_live(scene.session()));
+    let opened = workspace.sessions().open(scene.session(), retake_agent::ids::now(), &mut retake_agent::ids::random);
     assert!(opened.is_err());
 }
 

@@ -3,8 +3,9 @@
 use retake_agent::contract::{
     Action, Change, EventKind, Extent, Reason, Refusal, Reply, State, Summarised, TurnEnd, WhileRunning,
 };
-use retake_engine::Scope;
-use retake_engine::session::entry::{Body, EntryId, SummaryBy};
+use retake_engine::id::EntryId;
+use retake_engine::session::Scope;
+use retake_engine::session::entry::{Body, SummaryBy};
 use retake_testkit::model::{Answer, Stop, Tokens};
 use serde_json::json;
 

@@ -1,8 +1,9 @@
 //! A task from beginning to end: the model reads, searches, edits, sees a test fail, fixes it, sees it pass; then the user goes back to the
 //! middle and takes it another way. What the model received is checked at every turn of the story.
 
-use retake_engine::Scope;
-use retake_engine::session::entry::{EntryId, TodoState};
+use retake_engine::id::EntryId;
+use retake_engine::session::Scope;
+use retake_engine::session::entry::TodoState;
 use serde_json::json;
 
 use crate::scene::{Scene, Wire};

@@ -3,7 +3,8 @@
 //! In a test each prompt, answer, result, summary and report has a word of its own: a kind and a number, such as `prompt7x`.
 //! [`words_sent`] finds them in a request, [`words_seen`] tells by a plain reading of the log which ones should be there, and where.
 
-use retake_engine::session::entry::{Block, Body, Details, Entry, EntryId, Part, SummaryBy};
+use retake_engine::id::EntryId;
+use retake_engine::session::entry::{Block, Body, Details, Entry, Part, SummaryBy};
 use serde_json::Value;
 
 /// The words in a text.

@@ -6,8 +6,8 @@ use retake_agent::contract::{
 };
 use retake_agent::live::LiveSession;
 use retake_agent::socket::Client;
-use retake_engine::Scope;
-use retake_engine::session::entry::EntryId;
+use retake_engine::id::EntryId;
+use retake_engine::session::Scope;
 use serde_json::json;
 
 use crate::scene::{Scene, Wire};
@@ -166,10 +166,13 @@ fn checkpoints_are_those_that_somebody_may_want_to_go_back_to() {
     let first = write(&mut scene, "make it", "a.txt", "a\n");
     scene.rewind(first, Scope::Both);
     write(&mut scene, "make it again", "a.txt", "a\n");
-    let taken = scene.workspace().checkpoint(
-        retake_engine::NewCheckpoint { label: Some("by hand".to_owned()), ..retake_agent::ids::checkpoint() },
+    let taken = scene.workspace().checkpoints_mut().take(
+        retake_engine::checkpoint::NewCheckpoint {
+            label: Some("by hand".to_owned()),
+            ..retake_agent::ids::checkpoint()
+        },
         retake_engine::Durability::Soon,
-        &retake_engine::NoProgress,
+        &retake_engine::progress::NoProgress,
     );
     let shown: Vec<_> = checkpoints(&scene).into_iter().map(|point| (point.label, point.note)).collect();
     let said = |text: &str| (None, Some(format!("> {text}")));

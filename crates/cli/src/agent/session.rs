@@ -2,7 +2,9 @@
 
 use retake_acp::proxy;
 use retake_agent::listing::conversations;
-use retake_engine::{ResolveError, Session, Workspace, limits};
+use retake_engine::checkpoint::ResolveError;
+use retake_engine::session::Session;
+use retake_engine::{Workspace, limits};
 
 use super::AgentError;
 
@@ -30,15 +32,15 @@ pub fn find(workspace: &Workspace, wanted: Option<&str>) -> anyhow::Result<Sessi
 pub fn named(workspace: &Workspace, text: &str) -> Result<Session, ResolveError> {
     let names = proxy::names(workspace.store_dir());
     let exact = names.iter().find(|(name, _)| name == text);
-    if let Some(found) = exact.and_then(|(_, id)| workspace.resolve_session(id).ok()) {
+    if let Some(found) = exact.and_then(|(_, id)| workspace.sessions().resolve(id).ok()) {
         return Ok(found);
     }
-    let unknown = match workspace.resolve_session(text) {
+    let unknown = match workspace.sessions().resolve(text) {
         Err(unknown @ ResolveError::UnknownSession { .. }) if text.len() >= limits::MIN_ID_DIGITS => unknown,
         found => return found,
     };
     let begun = names.iter().filter(|(name, _)| name.starts_with(text));
-    let mut found: Vec<Session> = begun.filter_map(|(_, id)| workspace.resolve_session(id).ok()).collect();
+    let mut found: Vec<Session> = begun.filter_map(|(_, id)| workspace.sessions().resolve(id).ok()).collect();
     match found.len() {
         0 => Err(unknown),
         1 => Ok(found.remove(0)),

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use retake_agent::controller::Which;
 use retake_agent::live::{LiveError, LiveSession};
 use retake_agent::view::View;
-use retake_engine::{SessionId, Workspace};
+use retake_engine::Workspace;
+use retake_engine::id::SessionId;
 use retake_tui::{ClientOptions, Colours, NextSession, TerminalError, Web};
 use tokio::runtime::Runtime;
 
@@ -46,7 +47,7 @@ fn go_on(
     web: &Arc<TerminalWeb>,
     mut start: Start,
 ) -> anyhow::Result<SessionId> {
-    let find = |session: &str| anyhow::Ok(Workspace::open(here.environment.clone())?.resolve_session(session)?.id);
+    let find = |session: &str| anyhow::Ok(Workspace::open(here.environment.clone())?.sessions().resolve(session)?.id);
     let mut greeting = None;
     loop {
         let stage = TerminalContext { runtime, here, web, greeting: greeting.take() };
@@ -159,7 +160,7 @@ fn editor() -> String {
 fn farewell(ui: &mut Ui, here: &CommandContext, args: &ModelArgs, session: SessionId) -> anyhow::Result<ExitCode> {
     use std::io::Write;
     let workspace = Workspace::open(here.environment.clone())?;
-    if workspace.resolve_session(&session.to_string()).is_ok() {
+    if workspace.sessions().resolve(&session.to_string()).is_ok() {
         let short = session.short();
         // The same model, if it was named only here.
         let model = [("--model", &args.model), ("--base-url", &args.base_url)];

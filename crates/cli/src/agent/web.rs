@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use retake_agent::controller::{OpenError, Which};
 use retake_agent::model::Model;
-use retake_engine::SessionError;
+use retake_engine::session::SessionError;
 use retake_web::{Config, Host, Limits, Opened, Problem, Server, StartError};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;

@@ -28,9 +28,11 @@ pub fn run(ui: &mut Ui, here: &CommandContext, args: &AttachArgs) -> anyhow::Res
     let workspace = Workspace::open(here.environment.clone())?;
     let found = match &args.session {
         Some(text) => Some(session::named(&workspace, text)?),
-        None => listing::conversations(&workspace)?.into_iter().find(|session| workspace.is_live(session.id)),
+        None => {
+            listing::conversations(&workspace)?.into_iter().find(|session| workspace.sessions().is_live(session.id))
+        }
     };
-    let found = found.filter(|session| workspace.is_live(session.id)).ok_or(AgentError::NotOpen)?;
+    let found = found.filter(|session| workspace.sessions().is_live(session.id)).ok_or(AgentError::NotOpen)?;
     drop(workspace);
     terminal::run(ui, here, &ModelArgs::default(), Start::Elsewhere(found.id))
 }

@@ -3,7 +3,10 @@
 use std::io::Write;
 
 use retake_agent::{ids, ignore_warnings};
-use retake_engine::{Checkpoint, Coverage, Durability, Gap, NewCheckpoint, Workspace, check_label};
+use retake_engine::changes::Coverage;
+use retake_engine::checkpoint::{Checkpoint, NewCheckpoint, check_label};
+use retake_engine::snapshot::Gap;
+use retake_engine::{Durability, Workspace};
 
 use super::CommandError;
 use crate::output::gaps::{self, Detail};
@@ -37,13 +40,13 @@ pub fn run(ui: &mut Ui, here: CommandContext, args: &CheckpointArgs) -> anyhow::
     let made = {
         let progress = ui.progress();
         match args.apply_ignores {
-            true => workspace.checkpoint_applying_rules(new, Durability::Synced, &progress)?,
-            false => workspace.checkpoint(new, Durability::Synced, &progress)?,
+            true => workspace.checkpoints_mut().take_applying_rules(new, Durability::Synced, &progress)?,
+            false => workspace.checkpoints_mut().take(new, Durability::Synced, &progress)?,
         }
     };
-    let gaps = workspace.gaps(&made);
+    let gaps = workspace.checkpoints().gaps(&made);
     let gaps = gaps.map_err(|source| CommandError::GapsUnread { point: made.id.short(), source })?;
-    let coverage = workspace.coverage(&made)?;
+    let coverage = workspace.changes().coverage(&made)?;
     match ui.format {
         Format::Json => ui.json(&CheckpointDocument::new(&made, &gaps).with(&coverage))?,
         Format::Text => {

@@ -29,7 +29,7 @@ pub fn run(ui: &mut Ui, here: &CommandContext, args: &ContextArgs) -> anyhow::Re
         let Reply::Context { body } = reply.map_err(AgentError::from)? else { return Err(AgentError::Ended.into()) };
         return Ok(ui.raw_json(&body)?);
     }
-    let conversation = workspace.conversation(session.id)?;
+    let conversation = workspace.sessions().conversation(session.id)?;
     let last = conversation.entries().iter().rev().find_map(|entry| match &entry.body {
         Body::Reply { model, .. } => Some(model.as_str()),
         _ => None,

@@ -5,10 +5,12 @@ use std::ffi::OsString;
 use std::io::Write;
 
 use anyhow::Error;
-use retake_engine::{
-    Beside, Change, Checkpoint, ContentError, Current, Gap, ResolveError, ScanError, SessionId, Side, StoreError,
-    Workspace, WorkspacePath,
-};
+use retake_engine::checkpoint::{Checkpoint, ResolveError};
+use retake_engine::id::SessionId;
+use retake_engine::snapshot::{Change, Gap};
+use retake_engine::view::Beside;
+use retake_engine::view::{ContentError, Current, Side};
+use retake_engine::{ScanError, StoreError, Workspace, WorkspacePath};
 
 use super::CommandError;
 use crate::agent::session;
@@ -90,7 +92,7 @@ pub fn run(ui: &mut Ui, here: CommandContext, args: &DiffArgs) -> anyhow::Result
     let current;
     let (to_side, mut gaps, after, beside) = match &to {
         Some(checkpoint) => {
-            let gaps = workspace.gaps(checkpoint)?;
+            let gaps = workspace.checkpoints().gaps(checkpoint)?;
             let unheld = Unheld::by_checkpoint(&gaps);
             (Side::Stored(checkpoint.snapshot), gaps, unheld, Beside::Checkpoint(checkpoint))
         }
@@ -100,9 +102,10 @@ pub fn run(ui: &mut Ui, here: CommandContext, args: &DiffArgs) -> anyhow::Result
             (Side::Now(&current), current.gaps().to_vec(), unheld, Beside::Now(&current))
         }
     };
-    let uncaptured = Uncaptured { before: Unheld::by_checkpoint(&workspace.gaps(&from)?), after };
+    let uncaptured = Uncaptured { before: Unheld::by_checkpoint(&workspace.checkpoints().gaps(&from)?), after };
     let from_side = Side::Stored(from.snapshot);
-    let (mut changes, mut left_out) = workspace.split_left_out(workspace.diff(&from_side, &to_side)?, &beside)?;
+    let (mut changes, mut left_out) =
+        workspace.checkpoints().split_left_out(workspace.diff(&from_side, &to_side)?, &beside)?;
     let authors = match (author, to_side) {
         (None, _) => None,
         (Some(author), Side::Now(current)) => Some((author, Authors::between(&workspace, &from, None, Some(current))?)),
@@ -152,7 +155,7 @@ fn points(
     }
     let from = match &args.from {
         Some(point) => point::checkpoint(workspace, point, session)?,
-        None => workspace.checkpoints()?.into_iter().next().ok_or(CommandError::NothingToCompare)?,
+        None => workspace.checkpoints().all()?.into_iter().next().ok_or(CommandError::NothingToCompare)?,
     };
     let to = args.to.as_deref().map(|point| point::checkpoint(workspace, point, session)).transpose()?;
     Ok((from, to))

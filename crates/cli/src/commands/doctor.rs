@@ -6,7 +6,10 @@
 use std::io::Write;
 
 use retake_agent::ids;
-use retake_engine::{Footprint, NewCheckpoint, Progress, Workspace};
+use retake_engine::Workspace;
+use retake_engine::checkpoint::NewCheckpoint;
+use retake_engine::maintenance::Footprint;
+use retake_engine::progress::Progress;
 use serde::Serialize;
 
 use super::CommandError;
@@ -114,8 +117,10 @@ fn examine(workspace: &mut Workspace, progress: &dyn Progress) -> Vec<Check> {
 
 /// Files that a command's ignore rule hides and that are captured all the same.
 fn ignores(workspace: &Workspace) -> anyhow::Result<Check> {
-    let Some(newest) = workspace.newest()? else { return Ok(Check::ok("ignores", "nothing is captured yet")) };
-    Ok(match workspace.coverage(&newest)?.held {
+    let Some(newest) = workspace.checkpoints().newest()? else {
+        return Ok(Check::ok("ignores", "nothing is captured yet"));
+    };
+    Ok(match workspace.changes().coverage(&newest)?.held {
         0 => Check::ok("ignores", "no command has hidden a captured file by an ignore rule"),
         held => {
             let files = messages::count(held, "file is", "files are");
@@ -127,9 +132,9 @@ fn ignores(workspace: &Workspace) -> anyhow::Result<Check> {
 }
 
 fn store(workspace: &Workspace, progress: &dyn Progress) -> anyhow::Result<Check> {
-    let integrity = workspace.check_with(progress)?;
+    let integrity = workspace.maintenance().check_with(progress)?;
     if integrity.damage.is_empty() && integrity.affected.is_empty() {
-        let usage = workspace.usage()?;
+        let usage = workspace.maintenance().usage()?;
         let checkpoints = messages::count(usage.checkpoints, "checkpoint", "checkpoints");
         let objects = messages::count(usage.objects, "object", "objects");
         return Ok(Check::ok("store", format!("{checkpoints} and {objects} are whole")));
@@ -141,14 +146,14 @@ fn store(workspace: &Workspace, progress: &dyn Progress) -> anyhow::Result<Check
     let damage = messages::count(integrity.damage.len() as u64, "damaged place", "damaged places");
     let affected = messages::count(integrity.affected.len() as u64, "checkpoint", "checkpoints");
     let text = format!("{damage} in the store; {affected} cannot be had whole any more");
-    workspace.note_damage(&integrity.damage)?;
+    workspace.maintenance().note_damage(&integrity.damage)?;
     let advice = "all others can be used; check the disk, then run `retake doctor` again: what of this is still in the workspace \
                   has been stored once more by then";
     Ok(Check::problem("store", text, advice).with(details))
 }
 
 fn permissions(workspace: &Workspace) -> anyhow::Result<Check> {
-    let exposed = workspace.exposed()?;
+    let exposed = workspace.maintenance().exposed()?;
     if exposed.is_empty() {
         return Ok(Check::ok("permissions", "only you can read the store"));
     }
@@ -158,8 +163,8 @@ fn permissions(workspace: &Workspace) -> anyhow::Result<Check> {
 }
 
 fn interrupted(workspace: &Workspace) -> anyhow::Result<Check> {
-    let left_over = workspace.left_over()?;
-    Ok(match workspace.interrupted()? {
+    let left_over = workspace.rewinds().left_over()?;
+    Ok(match workspace.rewinds().interrupted()? {
         None if !left_over.is_empty() => {
             let text = "temporary files of a rewind are still there; they may hold what somebody saved meanwhile";
             let details = quote::names(&left_over);
@@ -174,7 +179,7 @@ fn interrupted(workspace: &Workspace) -> anyhow::Result<Check> {
 }
 
 fn purge(workspace: &Workspace) -> anyhow::Result<Check> {
-    Ok(match workspace.is_purge_unfinished()? {
+    Ok(match workspace.maintenance().is_purge_unfinished()? {
         false => Check::ok("purge", "no purge was interrupted"),
         true => {
             let text = "a purge was interrupted: no checkpoint holds the path, but its bytes may still be in the store";
@@ -184,7 +189,7 @@ fn purge(workspace: &Workspace) -> anyhow::Result<Check> {
 }
 
 fn commands(workspace: &Workspace) -> anyhow::Result<Check> {
-    let under_way = workspace.under_way()?;
+    let under_way = workspace.maintenance().under_way()?;
     let abandoned: Vec<String> =
         under_way.iter().filter(|window| window.abandoned).map(|window| window.tool.clone()).collect();
     if abandoned.is_empty() {
@@ -204,7 +209,7 @@ fn commands(workspace: &Workspace) -> anyhow::Result<Check> {
 }
 
 fn index(workspace: &Workspace, progress: &dyn Progress) -> anyhow::Result<Check> {
-    Ok(match workspace.index_agrees(progress)? {
+    Ok(match workspace.maintenance().index_agrees(progress)? {
         true => Check::ok("index", "the index agrees with every file on disk"),
         false => {
             let path = workspace.store_dir().join("index");
@@ -220,7 +225,7 @@ fn index(workspace: &Workspace, progress: &dyn Progress) -> anyhow::Result<Check
 fn git(workspace: &mut Workspace, progress: &dyn Progress) -> anyhow::Result<Check> {
     let at = ids::now();
     let new = NewCheckpoint { id: ids::checkpoint().id, at, label: None };
-    Ok(match workspace.self_test(new, progress)? {
+    Ok(match workspace.maintenance_mut().self_test(new, progress)? {
         Footprint::NoRepository => Check::ok("git", "there is no git repository; a checkpoint could be taken"),
         Footprint::Untouched { files } => {
             let files = messages::count(files, "file", "files");
@@ -236,7 +241,7 @@ fn git(workspace: &mut Workspace, progress: &dyn Progress) -> anyhow::Result<Che
 }
 
 fn budget(workspace: &Workspace) -> anyhow::Result<Check> {
-    let usage = workspace.usage()?;
+    let usage = workspace.maintenance().usage()?;
     let text = format!("the store takes {} of {}", human(usage.store_bytes), human(usage.budget));
     // The same slack that making room leaves.
     if usage.store_bytes < usage.budget - usage.budget / 10 {

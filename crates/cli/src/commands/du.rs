@@ -2,7 +2,8 @@
 
 use std::io::Write;
 
-use retake_engine::{Usage, Workspace};
+use retake_engine::Workspace;
+use retake_engine::maintenance::Usage;
 use serde::Serialize;
 
 use crate::output::json::{self, Bytes};
@@ -52,7 +53,7 @@ impl Parts {
 pub fn run(ui: &mut Ui, here: CommandContext) -> anyhow::Result<()> {
     let workspace = Workspace::open(here.environment)?;
     interrupted_rewind::mention(ui, &workspace)?;
-    let usage = workspace.usage()?;
+    let usage = workspace.maintenance().usage()?;
     let parts = Parts::of(&usage);
     if ui.format == Format::Json {
         let store = Bytes::new(workspace.store_dir().as_os_str().as_encoded_bytes());

@@ -12,10 +12,12 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
 
 use retake_agent::ids;
-use retake_engine::{
-    Began, Durability, FileTime, NewCheckpoint, NewSession, NewWindow, OperationId, OperationState, PartOf, Reach,
-    SessionId, SessionKind, Workspace, check_label,
-};
+use retake_engine::checkpoint::{NewCheckpoint, check_label};
+use retake_engine::id::{OperationId, SessionId};
+use retake_engine::operation::OperationState;
+use retake_engine::session::{NewSession, SessionKind};
+use retake_engine::window::{Began, FileTime, NewWindow, PartOf, Reach};
+use retake_engine::{Durability, Workspace};
 
 use crate::agent::session;
 use crate::output::quote;
@@ -83,7 +85,7 @@ pub fn run(ui: &mut Ui, here: CommandContext, args: &ExecArgs) -> anyhow::Result
     let new = NewCheckpoint { id: ids::checkpoint().id, at, label: None };
     let after = {
         let progress = ui.progress();
-        workspace.end(began.window, new, Durability::Synced, &progress)
+        workspace.windows().end(began.window, new, Durability::Synced, &progress)
     };
     match after {
         Ok(after) => report::tell(ui, &workspace, &RanCommand { operation, session, before, after, code })?,
@@ -123,15 +125,15 @@ fn protect(ui: &mut Ui, here: CommandContext, args: &ExecArgs) -> anyhow::Result
     };
     let new = NewCheckpoint { id: ids::checkpoint().id, at, label: args.label.clone() };
     let progress = ui.progress();
-    let began = workspace.begin(window, new, &progress)?;
+    let began = workspace.windows().begin(window, new, &progress)?;
     Ok((workspace, began, operation))
 }
 
 /// The turn that the prompt began, if a process has its session open: what a command of the agent runs belongs to the agent's turn. The
 /// variable that tells it may come from another workspace.
 fn turn(workspace: &Workspace, prompt: &str) -> anyhow::Result<Option<(SessionId, OperationId)>> {
-    let turn = workspace.turn_of(prompt)?.and_then(|turn| turn.session.zip(Some(turn.id)));
-    Ok(turn.filter(|(session, _)| workspace.is_live(*session)))
+    let turn = workspace.operations().turn_of(prompt)?.and_then(|turn| turn.session.zip(Some(turn.id)));
+    Ok(turn.filter(|(session, _)| workspace.sessions().is_live(*session)))
 }
 
 /// The session that was named, else that of the command `around` this one, else a new one.
@@ -144,13 +146,13 @@ fn session(workspace: &mut Workspace, args: &ExecArgs, around: Option<&str>, tit
     }
     let at = ids::now();
     let new = NewSession { id: ids::session(), at, title: title.to_owned(), kind: SessionKind::Commands };
-    Ok(workspace.create_session(new)?.id)
+    Ok(workspace.sessions_mut().create(new)?.id)
 }
 
 /// The session with this id, if a command of it is running here. The variable that tells it may come from another workspace, or from a
 /// command that has ended and left something in the background.
 fn running(workspace: &Workspace, id: &str) -> anyhow::Result<Option<SessionId>> {
-    let operations = workspace.operations()?;
+    let operations = workspace.operations().all()?;
     let running = operations.iter().filter(|operation| operation.state == OperationState::Running);
     Ok(running.filter_map(|operation| operation.session).find(|session| session.to_string() == id))
 }

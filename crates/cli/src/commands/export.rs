@@ -10,7 +10,11 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
-use retake_engine::{Checkpoint, Kind, Node, ObjectId, Side, Workspace, WorkspacePath};
+use retake_engine::checkpoint::Checkpoint;
+use retake_engine::id::ObjectId;
+use retake_engine::snapshot::{Node, NodeKind};
+use retake_engine::view::Side;
+use retake_engine::{Workspace, WorkspacePath};
 use serde::Serialize;
 
 use super::CommandError;
@@ -99,8 +103,8 @@ pub fn run(ui: &mut Ui, here: CommandContext, args: &ExportArgs) -> anyhow::Resu
 fn to_lines(ui: &mut Ui, workspace: &Workspace, args: &ExportArgs) -> anyhow::Result<()> {
     let session = session::find(workspace, args.session.as_deref())?;
     let entries = match args.all {
-        true => workspace.all_entries(session.id)?,
-        false => workspace.conversation(session.id)?.entries().to_vec(),
+        true => workspace.sessions().all_entries(session.id)?,
+        false => workspace.sessions().conversation(session.id)?.entries().to_vec(),
     };
     for entry in &entries {
         ui.json(entry)?;
@@ -203,13 +207,13 @@ impl<W: Write> FastImport<'_, W> {
                 continue;
             }
             let mode = match node.kind {
-                Kind::Directory => {
+                NodeKind::Directory => {
                     self.contents(checkpoint, Some(&path), prefix, entries, left_out)?;
                     continue;
                 }
-                Kind::Symlink => "120000",
-                Kind::File if node.mode & 0o100 != 0 => "100755",
-                Kind::File => "100644",
+                NodeKind::Symlink => "120000",
+                NodeKind::File if node.mode & 0o100 != 0 => "100755",
+                NodeKind::File => "100644",
             };
             let mark = self.content(checkpoint, &path, &node)?;
             entries.push(TreeEntry { path: [prefix, path.as_bytes()].concat(), mode, mark });

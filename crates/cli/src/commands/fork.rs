@@ -6,9 +6,12 @@ use std::path::{Path, PathBuf};
 
 use retake_agent::ids;
 use retake_agent::rewind_document::{Bytes, GapList};
+use retake_engine::Workspace;
+use retake_engine::id::SessionId;
+use retake_engine::operation::MadeBy;
 use retake_engine::session::entry::{Entry, Part};
+use retake_engine::session::{Forked, Point};
 use retake_engine::session::{ForkedElsewhere, first_line};
-use retake_engine::{Forked, MadeBy, Point, SessionId, Workspace};
 use serde::Serialize;
 
 use super::CommandError;
@@ -98,7 +101,7 @@ pub fn run(ui: &mut Ui, here: &CommandContext, args: &ForkArgs) -> anyhow::Resul
     let mut workspace = Workspace::open(here.environment.clone())?;
     interrupted_rewind::first(ui, &mut workspace)?;
     let named = args.session.resolve(&workspace)?;
-    let source = match workspace.resolve_point(&args.point, named)? {
+    let source = match workspace.sessions().resolve_point(&args.point, named)? {
         Point::Entry { session, entry, .. } => ForkSource { session, entry },
         Point::Checkpoint(checkpoint) => {
             return Err(CommandError::NothingToFork { point: checkpoint.id.short() }.into());
@@ -111,7 +114,7 @@ pub fn run(ui: &mut Ui, here: &CommandContext, args: &ForkArgs) -> anyhow::Resul
         None => {
             let forked = {
                 let progress = ui.progress();
-                workspace.fork(source.session, source.entry.id, &new, &progress)?
+                workspace.sessions_mut().fork(source.session, source.entry.id, &new, &progress)?
             };
             tell(ui, &source, forked)
         }
@@ -119,7 +122,13 @@ pub fn run(ui: &mut Ui, here: &CommandContext, args: &ForkArgs) -> anyhow::Resul
             let directory = here.current_dir.join(directory);
             let forked = {
                 let progress = ui.progress();
-                workspace.fork_elsewhere(source.session, source.entry.id, &directory, &new, &progress)?
+                workspace.sessions_mut().fork_to_directory(
+                    source.session,
+                    source.entry.id,
+                    &directory,
+                    &new,
+                    &progress,
+                )?
             };
             tell_elsewhere(ui, &source, forked)
         }

@@ -3,7 +3,8 @@
 use std::io::Write;
 
 use retake_agent::ids;
-use retake_engine::{Collectable, Collected, Workspace};
+use retake_engine::Workspace;
+use retake_engine::maintenance::{Collectable, Collected};
 use serde::Serialize;
 
 use super::CommandError;
@@ -55,14 +56,14 @@ pub fn run(ui: &mut Ui, here: CommandContext, args: &GcArgs) -> anyhow::Result<(
     if args.dry_run {
         let found = {
             let progress = ui.progress();
-            workspace.gc_preview(now, &progress)?
+            workspace.maintenance_mut().gc_preview(now, &progress)?
         };
         return preview(ui, &found);
     }
     interrupted_rewind::first(ui, &mut workspace)?;
     let collected = {
         let progress = ui.progress();
-        workspace.gc(now, &progress).map_err(|source| CommandError::CleanUpUnfinished { source })?
+        workspace.maintenance_mut().gc(now, &progress).map_err(|source| CommandError::CleanUpUnfinished { source })?
     };
     if collected.stopped {
         return Err(CommandError::Stopped.into());

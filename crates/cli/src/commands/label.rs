@@ -49,12 +49,13 @@ pub fn run(ui: &mut Ui, here: CommandContext, args: &LabelArgs) -> anyhow::Resul
     let session = args.session.resolve(&workspace)?;
     let checkpoint = point::checkpoint(&workspace, &args.point, session)?;
     let label = args.text.as_deref();
-    workspace.set_label(checkpoint.id, label)?;
+    workspace.checkpoints_mut().set_label(checkpoint.id, label)?;
     if ui.format == Format::Json {
         let checkpoint = Labelled { id: checkpoint.id.to_string(), label };
         return Ok(ui.json(&LabelDocument { version: json::VERSION, checkpoint })?);
     }
-    let prompt = workspace.prompts_at()?.get(&checkpoint.id).map(|at| format!("Prompt {}", at.prompt.short()));
+    let prompt =
+        workspace.sessions().prompts_at()?.get(&checkpoint.id).map(|at| format!("Prompt {}", at.prompt.short()));
     let point = prompt.unwrap_or_else(|| format!("Checkpoint {}", checkpoint.id.short()));
     match label {
         Some(label) => writeln!(ui.talk()?, "{point} is now \"{}\"", quote::one_line(label))?,

@@ -6,8 +6,11 @@ use std::ffi::OsString;
 use std::io::Write;
 
 use retake_agent::{ids, listing};
+use retake_engine::checkpoint::Checkpoint;
 use retake_engine::session::PromptAt;
-use retake_engine::{Changed, Checkpoint, OpenError, SessionKind, Timestamp, Workspace};
+use retake_engine::session::SessionKind;
+use retake_engine::snapshot::Changed;
+use retake_engine::{OpenError, Timestamp, Workspace};
 
 use crate::agent::session;
 use crate::output::gaps;
@@ -99,7 +102,7 @@ pub fn run(ui: &mut Ui, here: CommandContext, args: &LogArgs) -> anyhow::Result<
         return Ok(ui.json(&LogDocument::new(&points))?);
     }
     if is_empty {
-        let newest = workspace.as_ref().map(Workspace::newest).transpose()?.flatten();
+        let newest = workspace.as_ref().map(|workspace| workspace.checkpoints().newest()).transpose()?.flatten();
         let text = match (newest, args.all) {
             (None, _) => "No checkpoints here yet. Make the first one with `retake checkpoint`.",
             (Some(_), false) => "No points to list. `--all` lists also those that rewinds left behind.",

@@ -4,10 +4,12 @@ use std::collections::{HashMap, HashSet};
 use std::io::Write;
 
 use retake_agent::{ids, listing};
-use retake_engine::{
-    Beside, Changed, CheckpointId, OpenError, Operation, OperationId, OperationKind, OperationState, Side, StoreError,
-    Workspace,
-};
+use retake_engine::id::{CheckpointId, OperationId};
+use retake_engine::operation::{Operation, OperationKind, OperationState};
+use retake_engine::snapshot::Changed;
+use retake_engine::view::Beside;
+use retake_engine::view::Side;
+use retake_engine::{OpenError, StoreError, Workspace};
 use serde::Serialize;
 
 use crate::agent::session;
@@ -63,7 +65,7 @@ pub fn run(ui: &mut Ui, here: CommandContext, args: &OpsArgs) -> anyhow::Result<
     let mut beside: HashSet<OperationId> = HashSet::new();
     if let Some(workspace) = &workspace {
         interrupted_rewind::mention(ui, workspace)?;
-        operations = workspace.operations()?;
+        operations = workspace.operations().all()?;
         if let Some(text) = &args.session {
             let session = session::named(workspace, text)?.id;
             operations.retain(|operation| operation.session == Some(session));
@@ -130,13 +132,13 @@ pub fn run(ui: &mut Ui, here: CommandContext, args: &OpsArgs) -> anyhow::Result<
 /// Whether something changed from the point before `operation` to the one after it that no checkpoint captures: git's state, ignored
 /// files, gaps.
 fn has_changed_beside(workspace: &Workspace, operation: &Operation) -> Result<bool, StoreError> {
-    let points = workspace.checkpoints()?;
+    let points = workspace.checkpoints().all()?;
     let point = |id: Option<CheckpointId>| points.iter().find(|point| Some(point.id) == id);
     let (Some(before), Some(after)) = (point(operation.before), point(operation.after)) else { return Ok(false) };
     if !before.git_moves(after).is_empty() {
         return Ok(true);
     }
-    match workspace.uncaptured_changes(before, after) {
+    match workspace.checkpoints().uncaptured_changes(before, after) {
         Ok(changes) => Ok(!changes.is_empty()),
         Err(StoreError::Damaged { .. } | StoreError::Missing { .. }) => Ok(false),
         Err(error) => Err(error),
@@ -146,8 +148,8 @@ fn has_changed_beside(workspace: &Workspace, operation: &Operation) -> Result<bo
 /// What each turn among `operations` changed, as `retake log` counts it, and what changed between the points before and after each of the
 /// others, whoever did it.
 fn changes(workspace: &Workspace, operations: &[Operation]) -> Result<HashMap<OperationId, Changed>, StoreError> {
-    let prompts = workspace.prompts_at()?;
-    let points = workspace.checkpoints()?;
+    let prompts = workspace.sessions().prompts_at()?;
+    let points = workspace.checkpoints().all()?;
     let places: HashMap<CheckpointId, usize> = points.iter().enumerate().map(|(at, point)| (point.id, at)).collect();
     let mut changed = HashMap::new();
     for operation in operations {
@@ -165,8 +167,8 @@ fn changes(workspace: &Workspace, operations: &[Operation]) -> Result<HashMap<Op
             continue;
         }
         let sides = [before, after].map(|at| Side::Stored(points[at].snapshot));
-        let split = |changes| workspace.split_left_out(changes, &Beside::Checkpoint(&points[after]));
-        let split_first = |(changes, _)| workspace.split_newly_captured(changes, &points[before]);
+        let split = |changes| workspace.checkpoints().split_left_out(changes, &Beside::Checkpoint(&points[after]));
+        let split_first = |(changes, _)| workspace.checkpoints().split_newly_captured(changes, &points[before]);
         match workspace.diff(&sides[0], &sides[1]).and_then(split).and_then(split_first) {
             Ok((changes, _)) => drop(changed.insert(operation.id, Changed::count(&changes))),
             // What cannot be compared is not counted; all else still is.

@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 
 use retake_agent::listing;
-use retake_engine::{Purged, Workspace, WorkspacePath};
+use retake_engine::maintenance::Purged;
+use retake_engine::{Workspace, WorkspacePath};
 use serde::Serialize;
 
 use super::CommandError;
@@ -65,7 +66,7 @@ pub fn run(ui: &mut Ui, here: CommandContext, args: &PurgeArgs) -> anyhow::Resul
     interrupted_rewind::first(ui, &mut workspace)?;
     let purged = {
         let progress = ui.progress();
-        workspace.purge(&wanted, &progress)?
+        workspace.maintenance_mut().purge(&wanted, &progress)?
     };
     if purged.stopped {
         return Err(CommandError::PurgeStopped.into());

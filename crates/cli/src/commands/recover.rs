@@ -3,7 +3,9 @@
 use std::io::{self, IsTerminal, Write};
 
 use retake_agent::ids;
-use retake_engine::{NewRewind, OpenError, Operation, Recovered, RecoveryChoice, RewindError, Workspace};
+use retake_engine::operation::Operation;
+use retake_engine::rewind::{NewRewind, Recovered, RecoveryChoice, RewindError};
+use retake_engine::{OpenError, Workspace};
 use serde::Serialize;
 
 use crate::output::json;
@@ -90,5 +92,5 @@ fn recover(ui: &mut Ui, workspace: &mut Workspace, args: &RecoverArgs) -> anyhow
 
 fn attempt(workspace: &mut Workspace, choice: RecoveryChoice) -> Result<Recovered, RewindError> {
     let NewRewind { after, at, .. } = ids::rewind();
-    workspace.recover(choice, after, at)
+    workspace.rewinds_mut().recover(choice, after, at)
 }

@@ -34,7 +34,7 @@ pub fn run(ui: &mut Ui, here: CommandContext, args: &RelinkArgs) -> anyhow::Resu
     let typed = paths::normal(&here.current_dir.join(&args.from));
     let from = paths::canonical_as_far_as_it_exists(&typed);
     let workspace = Workspace::relink(here.environment, &from)?;
-    let checkpoints = workspace.checkpoints()?.len() as u64;
+    let checkpoints = workspace.checkpoints().all()?.len() as u64;
     if ui.format == Format::Json {
         return Ok(ui.json(&RelinkDocument {
             version: json::VERSION,

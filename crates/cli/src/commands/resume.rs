@@ -5,9 +5,12 @@ use std::process::ExitCode;
 
 use retake_agent::ids;
 use retake_agent::live::LiveError;
+use retake_engine::checkpoint::CheckpointError;
+use retake_engine::id::SessionId;
 use retake_engine::session::entry::{Body, EndReason, Part, TodoState};
 use retake_engine::session::{Conversation, first_line, last_words};
-use retake_engine::{CheckpointError, Session, SessionError, SessionId, StoreError, Workspace};
+use retake_engine::session::{Session, SessionError};
+use retake_engine::{StoreError, Workspace};
 use serde::Serialize;
 
 use super::run::{self, Allow, RunArgs};
@@ -108,9 +111,9 @@ pub fn run(ui: &mut Ui, here: &CommandContext, args: &ResumeArgs) -> anyhow::Res
         }
     }
     // Its title may have changed by that.
-    let found = workspace.resolve_session(&found.id.to_string())?;
-    let conversation = workspace.conversation(found.id)?;
-    let draft = workspace.draft(found.id)?;
+    let found = workspace.sessions().resolve(&found.id.to_string())?;
+    let conversation = workspace.sessions().conversation(found.id)?;
+    let draft = workspace.sessions().draft(found.id)?;
     tell(ui, &found, &conversation, &draft, live)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -118,10 +121,10 @@ pub fn run(ui: &mut Ui, here: &CommandContext, args: &ResumeArgs) -> anyhow::Res
 /// Puts in order what a process that died has left.
 fn put_in_order(ui: &mut Ui, workspace: &mut Workspace, session: SessionId) -> anyhow::Result<()> {
     interrupted_rewind::first(ui, workspace)?;
-    drop(workspace.open_session(session, ids::now(), &mut ids::random)?);
+    drop(workspace.sessions().open(session, ids::now(), &mut ids::random)?);
     // What a command of it had changed when it died is its own; what is changed from now on is not.
     let progress = ui.progress();
-    workspace.settle(retake_agent::ids::checkpoint(), &progress)?;
+    workspace.windows().settle(retake_agent::ids::checkpoint(), &progress)?;
     Ok(())
 }
 

@@ -3,10 +3,13 @@
 use std::ffi::OsString;
 use std::fs;
 
-use retake_engine::{
-    Checkpoint, Discard, Files, Goal, OperationKind, Point, RewindRequest, Scope, SessionId, Side, StoreError,
-    Workspace, WorkspacePath,
-};
+use retake_engine::checkpoint::Checkpoint;
+use retake_engine::id::SessionId;
+use retake_engine::operation::OperationKind;
+use retake_engine::rewind::{Files, Goal, RewindRequest};
+use retake_engine::session::{Discard, Point, Scope};
+use retake_engine::view::Side;
+use retake_engine::{StoreError, Workspace, WorkspacePath};
 
 use super::CommandError;
 use crate::agent::session;
@@ -61,7 +64,7 @@ pub fn run(ui: &mut Ui, here: &CommandContext, args: &RewindArgs) -> anyhow::Res
     let mut workspace = Workspace::open(here.environment.clone())?;
     let named = args.session.as_deref().map(|text| session::named(&workspace, text)).transpose()?;
     let named = named.map(|session| session.id);
-    let point = workspace.resolve_point(&args.point, named)?;
+    let point = workspace.sessions().resolve_point(&args.point, named)?;
     let (goal, session) = goal(&point, named, args)?;
     let mut request = RewindRequest::new(goal);
     let base = paths::base(workspace.root(), &here.current_dir);
@@ -100,7 +103,7 @@ fn is_anywhere(workspace: &Workspace, checkpoint: &Checkpoint, path: &WorkspaceP
         Err(StoreError::Damaged { .. } | StoreError::Missing { .. }) => return Ok(true),
         Err(error) => return Err(error),
     }
-    let mut since = workspace.changes(checkpoint, None)?.into_iter();
+    let mut since = workspace.changes().between(checkpoint, None)?.into_iter();
     let first = since.find(|change| change.path.starts_with(path));
     Ok(first.is_some_and(|change| change.before.is_some()))
 }

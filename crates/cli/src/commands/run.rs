@@ -15,9 +15,12 @@ use retake_agent::controller::{Closing, Handle, OpenError as OpenSessionError, U
 use retake_agent::live::{Asker, Listener, LiveError, LiveSession, Notification};
 use retake_agent::socket::{self, Client};
 use retake_agent::view::View;
-use retake_engine::session::entry::{Body, EndReason, EntryId, Part};
+use retake_engine::id::EntryId;
+use retake_engine::id::SessionId;
+use retake_engine::session::SessionError;
+use retake_engine::session::entry::{Body, EndReason, Part};
 use retake_engine::session::{Conversation, last_words};
-use retake_engine::{OpenError, SessionError, SessionId, Workspace};
+use retake_engine::{OpenError, Workspace};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -280,7 +283,7 @@ fn connect(
             return Ok(Some(client));
         }
         let is_open = match Workspace::open(here.environment.clone()) {
-            Ok(workspace) => workspace.is_live(session),
+            Ok(workspace) => workspace.sessions().is_live(session),
             Err(_) => false,
         };
         if !is_open {

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 
 use retake_agent::model::Model;
-use retake_engine::{Workspace, regular};
+use retake_engine::{Workspace, plain_file};
 use retake_web::{Server, StartError};
 use serde::Serialize;
 use tokio::runtime::Runtime;
@@ -102,7 +102,7 @@ fn take_place(store: &Path, address: SocketAddr) -> (Option<File>, Option<String
     let path = store.join("serve.lock");
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false).mode(0o600);
-    let Ok(mut file) = regular::open_with(&mut options, &path) else { return (None, None) };
+    let Ok(mut file) = plain_file::open_with(&mut options, &path) else { return (None, None) };
     if file.try_lock().is_err() {
         let mut text = String::new();
         let is_read = file.take(LONGEST_ADDRESS).read_to_string(&mut text).is_ok();

@@ -5,8 +5,9 @@ use std::os::unix::ffi::OsStrExt;
 
 use retake_acp::proxy;
 use retake_agent::{ids, listing};
+use retake_engine::session::Session;
 use retake_engine::session::{Conversation, first_line};
-use retake_engine::{OpenError, Session, Workspace};
+use retake_engine::{OpenError, Workspace};
 use serde::Serialize;
 
 use super::CommandError;
@@ -111,9 +112,9 @@ fn list(ui: &mut Ui, here: CommandContext) -> anyhow::Result<()> {
         for session in listing::conversations(workspace)? {
             let id = session.id.to_string();
             let editor_id = names.iter().find(|(_, of)| *of == id).map(|(name, _)| name.clone());
-            let conversation = workspace.conversation(session.id)?;
-            let live = workspace.is_live(session.id);
-            let draft = Some(first_line(&workspace.draft(session.id)?)).filter(|line| !line.is_empty());
+            let conversation = workspace.sessions().conversation(session.id)?;
+            let live = workspace.sessions().is_live(session.id);
+            let draft = Some(first_line(&workspace.sessions().draft(session.id)?)).filter(|line| !line.is_empty());
             found.push(ListedConversation { session, conversation, draft, live, editor_id });
         }
     }
@@ -170,19 +171,19 @@ fn remove(ui: &mut Ui, here: CommandContext, text: &str, yes: bool) -> anyhow::R
     let mut workspace = Workspace::open(here.environment)?;
     interrupted_rewind::first(ui, &mut workspace)?;
     let session = session::named(&workspace, text)?;
-    let writer = workspace.open_session(session.id, ids::now(), &mut ids::random)?;
+    let writer = workspace.sessions().open(session.id, ids::now(), &mut ids::random)?;
     if !yes {
         if !std::io::stdin().is_terminal() || ui.format == Format::Json {
             return Err(CommandError::DeletionNotConfirmed.into());
         }
-        let with_it = with_undone(workspace.undone_forks(session.id)?.len());
+        let with_it = with_undone(workspace.sessions().undone_forks(session.id)?.len());
         let title = quote::one_line(&session.title);
         let question = format!("Delete session {} \"{title}\"{with_it} for good? [y/N]", session.id.short());
         if !matches!(ui.question(&question)?.trim(), "y" | "Y" | "yes" | "Yes") {
             return Err(CommandError::Declined.into());
         }
     }
-    let deleted = workspace.delete_session(writer)?;
+    let deleted = workspace.sessions_mut().delete(writer)?;
     if ui.format == Format::Json {
         let (entries, checkpoints) = (deleted.entries, deleted.checkpoints);
         let undone_forks = deleted.undone_forks.iter().map(ToString::to_string).collect();

@@ -5,7 +5,11 @@ use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 
 use retake_agent::{ids, listing};
-use retake_engine::{Checkpoint, ContentError, Kind, Node, SessionId, Side, Workspace, WorkspacePath};
+use retake_engine::checkpoint::Checkpoint;
+use retake_engine::id::SessionId;
+use retake_engine::snapshot::{Node, NodeKind};
+use retake_engine::view::{ContentError, Side};
+use retake_engine::{Workspace, WorkspacePath};
 use serde::Serialize;
 
 use super::CommandError;
@@ -70,9 +74,9 @@ pub fn run(ui: &mut Ui, here: CommandContext, args: &ShowArgs) -> anyhow::Result
     };
     let node = workspace.entry(&side, &path)?.ok_or_else(|| no_such_path(&workspace, &checkpoint, &path))?;
     match node.kind {
-        Kind::Directory => list(ui, &workspace, &checkpoint, &PathInWorkspace::Below(path)),
-        Kind::File | Kind::Symlink if ui.format == Format::Json => Err(CommandError::JsonOfContent.into()),
-        Kind::File | Kind::Symlink => {
+        NodeKind::Directory => list(ui, &workspace, &checkpoint, &PathInWorkspace::Below(path)),
+        NodeKind::File | NodeKind::Symlink if ui.format == Format::Json => Err(CommandError::JsonOfContent.into()),
+        NodeKind::File | NodeKind::Symlink => {
             workspace.content(&side, &path, &node, &mut ui.out).map_err(|error| match error {
                 ContentError::Write(error) => error.into(),
                 other => other.into(),
@@ -110,7 +114,7 @@ fn resolve<'a>(
 }
 
 fn show_point(ui: &mut Ui, workspace: &Workspace, checkpoint: &Checkpoint) -> anyhow::Result<()> {
-    let gaps = workspace.gaps(checkpoint)?;
+    let gaps = workspace.checkpoints().gaps(checkpoint)?;
     if ui.format == Format::Json {
         return Ok(ui.json(&CheckpointDocument::new(checkpoint, &gaps))?);
     }
@@ -161,7 +165,7 @@ fn list(ui: &mut Ui, workspace: &Workspace, checkpoint: &Checkpoint, dir: &PathI
         })?);
     }
     for (name, node) in entries {
-        let slash = if node.kind == Kind::Directory { "/" } else { "" };
+        let slash = if node.kind == NodeKind::Directory { "/" } else { "" };
         writeln!(ui.out, "{}{slash}", quote::name(&name))?;
     }
     Ok(())
@@ -171,7 +175,7 @@ fn list(ui: &mut Ui, workspace: &Workspace, checkpoint: &Checkpoint, dir: &PathI
 fn no_such_path(workspace: &Workspace, checkpoint: &Checkpoint, path: &WorkspacePath) -> CommandError {
     let side = Side::Stored(checkpoint.snapshot);
     let is_directory = |dir: &WorkspacePath| {
-        workspace.entry(&side, dir).is_ok_and(|node| node.is_some_and(|node| node.kind == Kind::Directory))
+        workspace.entry(&side, dir).is_ok_and(|node| node.is_some_and(|node| node.kind == NodeKind::Directory))
     };
     let above = std::iter::successors(path.parent(), WorkspacePath::parent).find(is_directory);
     let point = checkpoint.id.short();

@@ -6,8 +6,10 @@ use retake_agent::contract::{Action, Allow, Command, Extent, Refusal, Reply, Sum
 use retake_agent::controller::{Unprotected, Which};
 use retake_agent::live::LiveSession;
 use retake_agent::socket::Client;
-use retake_engine::session::entry::EntryId;
-use retake_engine::{Point, SessionId, Workspace};
+use retake_engine::Workspace;
+use retake_engine::id::EntryId;
+use retake_engine::id::SessionId;
+use retake_engine::session::Point;
 use serde::Serialize;
 use tokio::runtime::Runtime;
 
@@ -95,7 +97,7 @@ pub fn run(ui: &mut Ui, here: &CommandContext, args: &SummarizeArgs) -> anyhow::
 fn which(workspace: &Workspace, args: &SummarizeArgs) -> anyhow::Result<(SessionId, Extent)> {
     let named = args.session.resolve(workspace)?;
     let entry = |text: &str| -> anyhow::Result<(SessionId, EntryId)> {
-        match workspace.resolve_point(text, named)? {
+        match workspace.sessions().resolve_point(text, named)? {
             Point::Entry { session, entry, .. } => Ok((session, entry.id)),
             Point::Checkpoint(checkpoint) => Err(CommandError::NotAPrompt { point: checkpoint.id.short() }.into()),
         }

@@ -3,7 +3,10 @@
 use std::io::Write;
 
 use retake_agent::rewind_document::RewindDocument;
-use retake_engine::{Goal, OperationError, OperationId, OperationKind, RewindRequest, Workspace};
+use retake_engine::Workspace;
+use retake_engine::id::OperationId;
+use retake_engine::operation::{OperationError, OperationKind};
+use retake_engine::rewind::{Goal, RewindRequest};
 
 use crate::agent::session;
 use crate::commands::CommandError;
@@ -56,8 +59,8 @@ pub fn run(ui: &mut Ui, here: &CommandContext, args: &UndoArgs) -> anyhow::Resul
         return tell_taken_back(ui, &turn.what);
     }
     let found = match &args.operation {
-        Some(text) => workspace.resolve_operation(text),
-        None => workspace.next_to_undo(session),
+        Some(text) => workspace.operations().resolve(text),
+        None => workspace.operations().next_to_undo(session),
     };
     if args.options.only_shows() && args.operation.is_none() {
         let next = found.as_ref().ok().map(|operation| operation.id);
@@ -68,7 +71,7 @@ pub fn run(ui: &mut Ui, here: &CommandContext, args: &UndoArgs) -> anyhow::Resul
     let (operation, goal) = match found {
         // The process that runs it stops it first, and then knows what is to be undone.
         Err(OperationError::Running { operation, .. }) if args.options.interrupts() => {
-            let running = workspace.resolve_operation(&operation.to_string())?;
+            let running = workspace.operations().resolve(&operation.to_string())?;
             let session = running.session;
             (running, Goal::Undo { operation: None, session })
         }
@@ -99,8 +102,8 @@ pub fn redo(ui: &mut Ui, here: &CommandContext, args: &RedoArgs) -> anyhow::Resu
     interrupted_rewind::before_going_back(ui, &mut workspace, &args.options)?;
     let session = args.session.as_deref().map(|text| session::named(&workspace, text)).transpose()?;
     let session = session.map(|session| session.id);
-    let undone = workspace.next_to_redo(session)?;
-    let operations = workspace.operations()?;
+    let undone = workspace.operations().next_to_redo(session)?;
+    let operations = workspace.operations().all()?;
     let is_fork = |id: &OperationId| {
         operations.iter().any(|operation| operation.id == *id && operation.kind == OperationKind::Fork)
     };

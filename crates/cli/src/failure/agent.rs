@@ -3,7 +3,7 @@
 use retake_agent::contract::Reason;
 use retake_agent::controller;
 use retake_agent::live::LiveError;
-use retake_engine::SessionError;
+use retake_engine::session::SessionError;
 
 use super::{
     Advice, FAILED, INTERRUPTED, REFUSED, USAGE, failed, for_checkpoint, for_open, for_rewind, for_store, refused,

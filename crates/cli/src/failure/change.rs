@@ -1,7 +1,9 @@
 //! Advice on rewinds, undos and redos that were not made, or not to their end.
 
 use retake_agent::ids;
-use retake_engine::{Operation, OperationError, RewindError, WorkspacePath};
+use retake_engine::WorkspacePath;
+use retake_engine::operation::{Operation, OperationError};
+use retake_engine::rewind::RewindError;
 
 use super::{Advice, MAX_CANDIDATES, failed, for_checkpoint, for_store, fork, refused};
 use crate::output::messages;

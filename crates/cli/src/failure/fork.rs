@@ -1,6 +1,8 @@
 //! Advice on forks that were not made, or not taken back.
 
-use retake_engine::{ForkError, ForkUse, SessionId};
+use retake_engine::id::SessionId;
+use retake_engine::rewind::ForkUse;
+use retake_engine::session::ForkError;
 
 use super::{Advice, USAGE, cancelled, failed, for_checkpoint, for_open, for_store, refused};
 

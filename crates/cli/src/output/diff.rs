@@ -13,7 +13,9 @@ mod uncaptured;
 pub use uncaptured::{Uncaptured, Unheld, Why};
 
 use retake_agent::line_diff::is_binary;
-use retake_engine::{Change, ContentError, Kind, Node, Side, Workspace};
+use retake_engine::Workspace;
+use retake_engine::snapshot::{Change, Node, NodeKind};
+use retake_engine::view::{ContentError, Side};
 
 /// Files above this are said to differ, not compared: a diff nobody reads is not worth the memory.
 pub const MAX_COMPARED: u64 = 8 << 20;
@@ -101,7 +103,7 @@ impl Status {
             (None, _) => Self::Added,
             (_, None) => Self::Deleted,
             (Some(before), Some(after)) if before.kind != after.kind => Self::Type,
-            (Some(before), Some(_)) if before.kind == Kind::Directory => Self::Mode,
+            (Some(before), Some(_)) if before.kind == NodeKind::Directory => Self::Mode,
             (Some(before), Some(after)) if before.content == after.content => Self::Mode,
             _ => Self::Modified,
         }
@@ -109,7 +111,7 @@ impl Status {
 }
 
 fn with_content(node: Option<&Node>) -> Option<&Node> {
-    node.filter(|node| node.kind != Kind::Directory)
+    node.filter(|node| node.kind != NodeKind::Directory)
 }
 
 fn is_too_large(node: &Node) -> bool {

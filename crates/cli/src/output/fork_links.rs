@@ -3,9 +3,10 @@
 use std::os::unix::ffi::OsStrExt;
 
 use retake_agent::rewind_document::Bytes;
+use retake_engine::id::{EntryId, SessionId};
 use retake_engine::session::entry::{Body, Entry};
 use retake_engine::session::first_line;
-use retake_engine::{EntryId, ForkElsewhere, ForkedFrom, SessionId};
+use retake_engine::session::{ForkElsewhere, ForkedFrom};
 use serde::Serialize;
 
 use crate::output::quote;

@@ -1,6 +1,6 @@
 //! Gaps in words: what a checkpoint could not capture, grouped by kind.
 
-use retake_engine::{Gap, GapKind};
+use retake_engine::snapshot::{Gap, GapKind};
 
 use crate::output::messages;
 

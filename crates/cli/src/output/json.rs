@@ -4,7 +4,9 @@
 
 use retake_agent::listing::PointOf;
 pub use retake_agent::rewind_document::{Bytes, GapList, VERSION};
-use retake_engine::{Changed, Checkpoint, Coverage, Gap, Kind, Node, Origin};
+use retake_engine::changes::Coverage;
+use retake_engine::checkpoint::{Checkpoint, Origin};
+use retake_engine::snapshot::{Changed, Gap, Node, NodeKind};
 use serde::Serialize;
 
 use crate::output::time;
@@ -180,9 +182,9 @@ impl NodeFacts {
     pub fn new(node: &Node) -> Self {
         Self {
             kind: match node.kind {
-                Kind::File => "file",
-                Kind::Symlink => "symlink",
-                Kind::Directory => "directory",
+                NodeKind::File => "file",
+                NodeKind::Symlink => "symlink",
+                NodeKind::Directory => "directory",
             },
             mode: format!("{:04o}", node.mode),
             size: node.size,

@@ -3,7 +3,9 @@
 use std::io::Write;
 
 use retake_agent::ids;
-use retake_engine::{Certainty, Change, Owner, PathChange, StoreError, Timestamp, Workspace};
+use retake_engine::changes::{Certainty, Owner, PathChange};
+use retake_engine::snapshot::Change;
+use retake_engine::{StoreError, Timestamp, Workspace};
 use serde::Serialize;
 
 use crate::output::diff::Status;
@@ -63,7 +65,7 @@ pub fn print(ui: &mut Ui, workspace: &Workspace, places: &[PathInWorkspace], max
     for place in places {
         match place {
             PathInWorkspace::Root => changes.extend(everything(workspace)?),
-            PathInWorkspace::Below(path) => changes.extend(workspace.history(path)?),
+            PathInWorkspace::Below(path) => changes.extend(workspace.changes().of_path(path)?),
         }
     }
     if let [_, _, ..] = places {
@@ -98,8 +100,8 @@ pub fn print(ui: &mut Ui, workspace: &Workspace, places: &[PathInWorkspace], max
 
 /// The history of all paths, newest first.
 fn everything(workspace: &Workspace) -> Result<Vec<PathChange>, StoreError> {
-    let Some(oldest) = workspace.checkpoints()?.pop() else { return Ok(Vec::new()) };
-    let mut changes = workspace.changes(&oldest, None)?;
+    let Some(oldest) = workspace.checkpoints().all()?.pop() else { return Ok(Vec::new()) };
+    let mut changes = workspace.changes().between(&oldest, None)?;
     changes.reverse();
     Ok(changes)
 }

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use retake_engine::{Phase, Progress, Step};
+use retake_engine::progress::{Phase, Progress, Step};
 
 use crate::process::interrupt::Listening;
 

@@ -4,9 +4,10 @@
 
 use std::io::{self, Write};
 
-use retake_engine::{
-    Change, Conflict, OnConflict, OperationKind, Plan, PlannedPath, RewindError, RewindRequest, Workspace,
-};
+use retake_engine::Workspace;
+use retake_engine::operation::OperationKind;
+use retake_engine::rewind::{Conflict, OnConflict, Plan, PlannedPath, RewindError, RewindRequest};
+use retake_engine::snapshot::Change;
 
 use super::preview::{self, Length};
 use crate::output::diff::patch::{self, Binary};

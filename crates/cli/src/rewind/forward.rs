@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use retake_agent::contract::{Action, Change, ChangeGoal, Reason, Refusal, Reply, WhileRunning};
 use retake_agent::rewind_document::{Bytes, NotRestoredFacts, RewindDocument};
-use retake_engine::{Files, Goal, OperationKind, RewindRequest, SessionId};
+use retake_engine::id::SessionId;
+use retake_engine::operation::OperationKind;
+use retake_engine::rewind::{Files, Goal, RewindRequest};
 
 use super::outcome::{self, OperationRecord};
 use super::{RewindOptions, preview};

@@ -3,10 +3,11 @@
 use std::io::Write;
 
 use retake_agent::rewind_document::Bytes;
-use retake_engine::{
-    Action, Applied, Difference, GapKind, LedgerItem, NotRestored, OperationKind, PathStatus, PlannedPath, Scope,
-    WorkspacePath,
-};
+use retake_engine::WorkspacePath;
+use retake_engine::operation::OperationKind;
+use retake_engine::rewind::{Action, Applied, LedgerItem, NotRestored, PathStatus, PlannedPath};
+use retake_engine::session::Scope;
+use retake_engine::snapshot::{Difference, GapKind};
 
 use super::preview;
 use crate::output::messages;

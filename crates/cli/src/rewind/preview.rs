@@ -3,11 +3,16 @@
 use std::io::{self, Write};
 
 pub use retake_agent::rewind_document::choices;
-use retake_engine::session::{PlannedConversation, PromptLine, first_line};
-use retake_engine::{
-    Action, Change, Conflict, ForkFate, LedgerItem, Means, Merged, OnConflict, OperationKind, Plan, PlannedFork,
-    PlannedPath, Scope, Side, SnapshotId, Workspace, WorkspacePath,
+use retake_engine::id::SnapshotId;
+use retake_engine::operation::OperationKind;
+use retake_engine::rewind::{
+    Action, Conflict, ForkFate, LedgerItem, Means, Merged, OnConflict, Plan, PlannedFork, PlannedPath,
 };
+use retake_engine::session::Scope;
+use retake_engine::session::{PlannedConversation, PromptLine, first_line};
+use retake_engine::snapshot::Change;
+use retake_engine::view::Side;
+use retake_engine::{Workspace, WorkspacePath};
 use unicode_width::UnicodeWidthStr;
 
 use crate::output::diff::stat::StatRow;
@@ -199,7 +204,7 @@ fn describe(workspace: &Workspace, paint: Paint, path: &PlannedPath) -> (String,
     }
 }
 
-fn row(workspace: &Workspace, path: &PlannedPath) -> Result<StatRow, retake_engine::ContentError> {
+fn row(workspace: &Workspace, path: &PlannedPath) -> Result<StatRow, retake_engine::view::ContentError> {
     match merging(path) {
         Some(merged) => {
             StatRow::new(&comparison(workspace, ContentSource::Given(&merged.content)), &merged_change(path, merged))

@@ -1,6 +1,6 @@
 //! Why a plan is refused, and what can be done about it: only choices that can work for the paths it is about.
 
-use retake_engine::{Conflict, OnConflict, Plan, PlannedPath};
+use retake_engine::rewind::{Conflict, OnConflict, Plan, PlannedPath};
 
 use super::preview::{BLOCKED, choice_name, choices};
 use crate::output::messages;

@@ -125,5 +125,5 @@ pub fn variable(name: &str) -> Option<OsString> {
 
 /// Reads a file that need not be there or be readable: settings of other programs, which are theirs to complain about.
 fn read_if_possible(path: &Path) -> Option<Vec<u8>> {
-    retake_engine::regular::read(path).ok()
+    retake_engine::plain_file::read(path).ok()
 }

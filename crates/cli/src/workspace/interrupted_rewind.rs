@@ -4,10 +4,11 @@ use std::io::Write;
 use std::time::Duration;
 
 use retake_agent::ids;
-use retake_engine::{
-    NewCheckpoint, Operation, OperationId, OperationKind, OperationState, Recovered, RecoveryChoice, RewindError,
-    SessionId, Workspace,
-};
+use retake_engine::Workspace;
+use retake_engine::checkpoint::NewCheckpoint;
+use retake_engine::id::{OperationId, SessionId};
+use retake_engine::operation::{Operation, OperationKind, OperationState};
+use retake_engine::rewind::{Recovered, RecoveryChoice, RewindError};
 
 use crate::output::quote;
 use crate::output::ui::Ui;
@@ -19,7 +20,7 @@ const POLL: Duration = Duration::from_millis(100);
 /// Finishes or takes back what was interrupted, and says so; for commands that write.
 pub fn first(ui: &mut Ui, workspace: &mut Workspace) -> anyhow::Result<()> {
     let at = ids::now();
-    let recovered = match workspace.recover(RecoveryChoice::Ask, ids::checkpoint().id, at) {
+    let recovered = match workspace.rewinds_mut().recover(RecoveryChoice::Ask, ids::checkpoint().id, at) {
         // `retake recover` and `retake doctor` name them; they keep nobody from working.
         Err(error @ RewindError::LeftOver { .. }) => {
             ui.warn(&format!("{error}; `retake recover` says more"))?;
@@ -36,7 +37,7 @@ pub fn first(ui: &mut Ui, workspace: &mut Workspace) -> anyhow::Result<()> {
 /// Says what others had saved before an interrupted rewind replaced it.
 pub fn tell_displaced(ui: &mut Ui, workspace: &Workspace, recovered: &Recovered) -> anyhow::Result<()> {
     let Recovered::Finished(operation) = recovered else { return Ok(()) };
-    rewind::tell_displaced(ui, operation.kind, &quote::names(&workspace.displaced(operation.id)?))
+    rewind::tell_displaced(ui, operation.kind, &quote::names(&workspace.rewinds().displaced(operation.id)?))
 }
 
 /// Before going back: [`first`], or [`mention`] if that is only shown; and what a command that was killed has changed becomes its own.
@@ -57,7 +58,7 @@ pub fn before_going_back(
     let at = ids::now();
     let new = NewCheckpoint { id: ids::checkpoint().id, at, label: None };
     let progress = ui.progress();
-    workspace.settle(new, &progress)?;
+    workspace.windows().settle(new, &progress)?;
     Ok(taken_back)
 }
 
@@ -66,13 +67,14 @@ pub fn before_going_back(
 pub fn end_cut_turns(workspace: &Workspace) -> anyhow::Result<Vec<Operation>> {
     let is_turn = |operation: &Operation| operation.kind == OperationKind::Turn;
     let mut taken_back = Vec::new();
-    for operation in workspace.operations()?.into_iter().filter(is_turn) {
+    for operation in workspace.operations().all()?.into_iter().filter(is_turn) {
         let is_cut = operation.state == OperationState::Running;
-        let Some(session) = operation.session.filter(|session| is_cut && !workspace.is_live(*session)) else {
+        let Some(session) = operation.session.filter(|session| is_cut && !workspace.sessions().is_live(*session))
+        else {
             continue;
         };
-        drop(workspace.open_session(session, ids::now(), &mut ids::random)?);
-        let now = workspace.resolve_operation(&operation.id.to_string())?;
+        drop(workspace.sessions().open(session, ids::now(), &mut ids::random)?);
+        let now = workspace.operations().resolve(&operation.id.to_string())?;
         if now.state == OperationState::Failed {
             taken_back.push(now);
         }
@@ -87,15 +89,15 @@ pub fn cut_off(
     session: Option<SessionId>,
     next: Option<OperationId>,
 ) -> anyhow::Result<Option<Operation>> {
-    let under_way = workspace.under_way()?;
+    let under_way = workspace.maintenance().under_way()?;
     let is_abandoned = |session| under_way.iter().any(|window| window.abandoned && window.session == session);
     let is_cut = |operation: &Operation| match (operation.kind, operation.session) {
         _ if operation.state != OperationState::Running => false,
-        (OperationKind::Turn, Some(session)) => !workspace.is_live(session),
+        (OperationKind::Turn, Some(session)) => !workspace.sessions().is_live(session),
         (OperationKind::Exec, Some(session)) => is_abandoned(session),
         _ => false,
     };
-    let newer = workspace.operations()?.into_iter().take_while(|operation| Some(operation.id) != next);
+    let newer = workspace.operations().all()?.into_iter().take_while(|operation| Some(operation.id) != next);
     let mut meant = newer.filter(|operation| session.is_none() || operation.session == session);
     Ok(meant.find(is_cut))
 }
@@ -104,7 +106,7 @@ pub fn cut_off(
 fn wait(ui: &mut Ui, workspace: &Workspace) -> anyhow::Result<()> {
     let mut told = false;
     loop {
-        let under_way = workspace.under_way()?;
+        let under_way = workspace.maintenance().under_way()?;
         let Some(first) = under_way.iter().find(|window| !window.abandoned) else { return Ok(()) };
         if !told {
             writeln!(ui.talk()?, "Waiting for `{}` to end", quote::one_line(&first.tool))?;
@@ -116,11 +118,11 @@ fn wait(ui: &mut Ui, workspace: &Workspace) -> anyhow::Result<()> {
 
 /// Says that something is to be recovered; for commands that read.
 pub fn mention(ui: &mut Ui, workspace: &Workspace) -> anyhow::Result<()> {
-    if let Some(operation) = workspace.interrupted()? {
+    if let Some(operation) = workspace.rewinds().interrupted()? {
         let name = name(&operation);
         ui.warn(&format!("{name} is under way or was interrupted; `retake recover` finishes what was interrupted"))?;
     }
-    if let Some(cut) = workspace.under_way()?.iter().find(|window| window.abandoned) {
+    if let Some(cut) = workspace.maintenance().under_way()?.iter().find(|window| window.abandoned) {
         let tool = quote::one_line(&cut.tool);
         ui.warn(&format!(
             "`{tool}` was cut off, and what it had changed is not known yet; `retake checkpoint` finds out"

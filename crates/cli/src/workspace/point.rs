@@ -1,6 +1,9 @@
 //! Points as users name them: checkpoints and entries of conversations, by label or by the beginning of an id.
 
-use retake_engine::{Checkpoint, Point, ResolveError, SessionId, Workspace};
+use retake_engine::Workspace;
+use retake_engine::checkpoint::{Checkpoint, ResolveError};
+use retake_engine::id::SessionId;
+use retake_engine::session::Point;
 
 use crate::agent::session;
 use crate::commands::CommandError;
@@ -23,7 +26,7 @@ impl SessionArgs {
 
 /// The checkpoint that `text` names: itself, the one before a prompt, the last one at or before another entry.
 pub fn checkpoint(workspace: &Workspace, text: &str, session: Option<SessionId>) -> anyhow::Result<Checkpoint> {
-    match workspace.resolve_point(text, session)? {
+    match workspace.sessions().resolve_point(text, session)? {
         Point::Checkpoint(checkpoint) => Ok(*checkpoint),
         Point::Entry { checkpoint: Some(checkpoint), .. } => Ok(*checkpoint),
         Point::Entry { entry, checkpoint: None, .. } => Err(CommandError::NoFiles { point: entry.id.short() }.into()),
@@ -36,13 +39,15 @@ pub fn turn(
     text: &str,
     session: Option<SessionId>,
 ) -> anyhow::Result<(Checkpoint, Option<Checkpoint>)> {
-    let entry = match workspace.resolve_point(text, session)? {
+    let entry = match workspace.sessions().resolve_point(text, session)? {
         Point::Entry { entry, .. } => entry,
         Point::Checkpoint(checkpoint) => return Err(CommandError::NotAPrompt { point: checkpoint.id.short() }.into()),
     };
     let not_kept = || CommandError::NoFiles { point: entry.id.short() };
-    let points =
-        workspace.turn_points(entry.id)?.ok_or_else(|| CommandError::NotAPrompt { point: entry.id.short() })?;
+    let points = workspace
+        .sessions()
+        .turn_points(entry.id)?
+        .ok_or_else(|| CommandError::NotAPrompt { point: entry.id.short() })?;
     match (points.before, points.after, points.has_ended) {
         (Some(before), Some(after), _) => Ok((before, Some(after))),
         (Some(before), None, false) => Ok((before, None)),

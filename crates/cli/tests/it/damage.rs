@@ -4,7 +4,8 @@ use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-use retake_engine::{Side, Workspace, WorkspacePath};
+use retake_engine::view::Side;
+use retake_engine::{Workspace, WorkspacePath};
 
 use crate::history::{self, History, Missing};
 use crate::sandbox::{Run, Sandbox, noise};
@@ -32,7 +33,7 @@ fn open(path: PathBuf) -> File {
 /// Where in the pack the content of `path` in `point` begins, and how long it is.
 fn location(s: &Sandbox, point: &str, path: &str) -> (u64, u64) {
     let workspace = Workspace::open(s.environment()).expect("it is a workspace");
-    let side = Side::Stored(workspace.resolve(point).expect("it was made").snapshot);
+    let side = Side::Stored(workspace.checkpoints().resolve(point).expect("it was made").snapshot);
     let path = WorkspacePath::parse(path.as_bytes()).expect("a plain path");
     let id = workspace.entry(&side, &path).expect("it can be looked up").expect("it is there").content;
     let database = rusqlite::Connection::open(s.store().join("retake.db")).expect("it is a database");
@@ -57,7 +58,7 @@ fn assert_listed(s: &Sandbox, labels: &[&str]) {
 
 fn affected(s: &Sandbox) -> Vec<String> {
     let workspace = Workspace::open(s.environment()).expect("it is a workspace");
-    let integrity = workspace.check().expect("it can be checked");
+    let integrity = workspace.maintenance().check().expect("it can be checked");
     assert!(!integrity.damage.is_empty(), "it is damaged");
     integrity.affected.into_iter().filter_map(|checkpoint| checkpoint.label).collect()
 }
@@ -129,7 +130,7 @@ fn assert_next_checkpoint_is_whole(s: &Sandbox) {
 
 fn affected_ids(s: &Sandbox) -> Vec<String> {
     let workspace = Workspace::open(s.environment()).expect("it is a workspace");
-    let integrity = workspace.check().expect("it can be checked");
+    let integrity = workspace.maintenance().check().expect("it can be checked");
     integrity.affected.iter().map(|checkpoint| checkpoint.id.to_string()).collect()
 }
 

@@ -4,7 +4,10 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
-use retake_engine::{Checkpoint, Kind, Node, Side, Workspace, WorkspacePath};
+use retake_engine::checkpoint::Checkpoint;
+use retake_engine::snapshot::{Node, NodeKind};
+use retake_engine::view::Side;
+use retake_engine::{Workspace, WorkspacePath};
 use retake_testkit::naive::{self, NaiveKind, NaiveNode, NaiveNodes, Reading};
 
 use crate::sandbox::Sandbox;
@@ -101,7 +104,7 @@ pub(crate) fn on_disk(s: &Sandbox) -> NaiveNodes {
 #[track_caller]
 pub(crate) fn assert_holds(s: &Sandbox, id: &str, truth: &NaiveNodes) {
     let workspace = Workspace::open(s.environment()).expect("it is a workspace");
-    let checkpoint = workspace.resolve(id).expect("it was made");
+    let checkpoint = workspace.checkpoints().resolve(id).expect("it was made");
     assert_same(id, truth, &read_back(&workspace, &checkpoint));
 }
 
@@ -113,10 +116,10 @@ fn assert_sound(s: &Sandbox) -> (Vec<Checkpoint>, Option<Workspace>) {
         return (Vec::new(), None);
     }
     let workspace = Workspace::open(environment).expect("the store can be opened");
-    let integrity = workspace.check().expect("the store can be checked");
+    let integrity = workspace.maintenance().check().expect("the store can be checked");
     assert!(integrity.damage.is_empty(), "{:?}", integrity.damage);
     assert!(integrity.affected.is_empty(), "not whole: {:?}", integrity.affected);
-    let mut stored = workspace.checkpoints().expect("they can be listed");
+    let mut stored = workspace.checkpoints().all().expect("they can be listed");
     stored.reverse();
     (stored, Some(workspace))
 }
@@ -136,7 +139,7 @@ fn read_back(workspace: &Workspace, checkpoint: &Checkpoint) -> NaiveNodes {
             let path = directory.as_ref().map_or_else(|| name.clone(), |above| join(above, &name));
             let path = WorkspacePath::parse(&path).expect("stored paths are plain");
             nodes.insert(path.as_bytes().to_vec(), read_node(workspace, &side, &path, &node));
-            if node.kind == Kind::Directory {
+            if node.kind == NodeKind::Directory {
                 directories.push(Some(path));
             }
         }
@@ -151,11 +154,11 @@ fn join(above: &WorkspacePath, name: &[u8]) -> Vec<u8> {
 fn read_node(workspace: &Workspace, side: &Side<'_>, path: &WorkspacePath, node: &Node) -> NaiveNode {
     let mut content = Vec::new();
     let kind = match node.kind {
-        Kind::File => NaiveKind::File,
-        Kind::Symlink => NaiveKind::Symlink,
-        Kind::Directory => NaiveKind::Directory,
+        NodeKind::File => NaiveKind::File,
+        NodeKind::Symlink => NaiveKind::Symlink,
+        NodeKind::Directory => NaiveKind::Directory,
     };
-    if node.kind != Kind::Directory {
+    if node.kind != NodeKind::Directory {
         workspace.content(side, path, node, &mut content).expect("a file of a checkpoint");
     }
     NaiveNode { kind, mode: node.mode, content }

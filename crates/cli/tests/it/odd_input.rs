@@ -3,7 +3,10 @@
 use std::fs::{self, File};
 use std::process::Stdio;
 
-use retake_engine::{CheckpointId, Durability, NewCheckpoint, NoProgress, Timestamp, Workspace};
+use retake_engine::checkpoint::NewCheckpoint;
+use retake_engine::id::CheckpointId;
+use retake_engine::progress::NoProgress;
+use retake_engine::{Durability, Timestamp, Workspace};
 
 use crate::history::{self, History, Missing};
 use crate::sandbox::{Run, Sandbox, noise};
@@ -12,7 +15,7 @@ use crate::sandbox::{Run, Sandbox, noise};
 fn make(s: &Sandbox, at: i64, random: [u8; 10]) -> String {
     let mut workspace = Workspace::open_or_create(s.environment()).expect("it can be opened");
     let new = NewCheckpoint { id: CheckpointId::new(Timestamp(at), random), at: Timestamp(at), label: None };
-    workspace.checkpoint(new, Durability::Synced, &NoProgress).expect("it can be made").id.to_string()
+    workspace.checkpoints_mut().take(new, Durability::Synced, &NoProgress).expect("it can be made").id.to_string()
 }
 
 #[test]

@@ -51,7 +51,7 @@ fn kills_leave_every_rewind_done_or_not_done() {
     }
     let checked = s.environment();
     let workspace = retake_engine::Workspace::open(checked).expect("it is there");
-    let integrity = workspace.check().expect("it can be read");
+    let integrity = workspace.maintenance().check().expect("it can be read");
     assert!(integrity.damage.is_empty() && integrity.affected.is_empty(), "{integrity:?}");
 }
 

@@ -10,28 +10,13 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use crate::regular;
+use crate::base::plain_file;
+use crate::base::settings::GlobalExcludes;
 
 /// How deep settings files may include one another, as in git.
 const MAX_INCLUDES: usize = 10;
 
-/// Where git's global excludes are found.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct GlobalExcludes {
-    /// git's settings files, weakest first; they need not exist.
-    pub settings: Vec<PathBuf>,
-    /// The user's home directory, which `~` stands for.
-    pub home: Option<PathBuf>,
-    /// The excludes where no settings file names any; need not exist.
-    pub usual: Option<PathBuf>,
-}
-
 impl GlobalExcludes {
-    /// The excludes in `file`, whatever git's settings say.
-    pub fn at(file: impl Into<PathBuf>) -> Self {
-        Self { usual: Some(file.into()), ..Self::default() }
-    }
-
     /// The file that holds the excludes now; it need not exist. A relative one is relative to the workspace at `root`, as git has it.
     pub(crate) fn file(&self, root: &Path) -> Option<PathBuf> {
         let configured = self.settings.iter().filter_map(|file| self.configured(file, MAX_INCLUDES)).next_back();
@@ -44,7 +29,7 @@ impl GlobalExcludes {
 
     /// The last `core.excludesFile` in a settings file and those that it includes, at most `depth` deep.
     fn configured(&self, file: &Path, depth: usize) -> Option<Vec<u8>> {
-        let text = regular::read(file).ok()?;
+        let text = plain_file::read(file).ok()?;
         let mut values = settings_in(&text).into_iter().filter_map(|setting| match setting {
             Setting::ExcludesFile(value) => Some(value),
             Setting::Include(path) => {

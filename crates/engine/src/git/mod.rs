@@ -10,8 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::regular;
-pub use excludes::GlobalExcludes;
+use crate::base::plain_file;
 
 /// Where a repository stood when a checkpoint was taken.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -139,7 +138,7 @@ fn reference(git_dir: &Path, common: &Path, name: &str) -> Option<String> {
     if let Some(id) = [git_dir, common].iter().find_map(|dir| read_line(&dir.join(name))) {
         return Some(id);
     }
-    let packed = regular::read(&common.join("packed-refs")).ok()?;
+    let packed = plain_file::read(&common.join("packed-refs")).ok()?;
     packed.split(|&b| b == b'\n').find_map(|line| {
         let id = line.strip_suffix(name.as_bytes())?.strip_suffix(b" ")?;
         String::from_utf8(id.to_vec()).ok()
@@ -148,14 +147,14 @@ fn reference(git_dir: &Path, common: &Path, name: &str) -> Option<String> {
 
 fn index_checksum(git_dir: &Path) -> Option<String> {
     use std::os::unix::fs::FileExt;
-    let file = regular::open(&git_dir.join("index")).ok()?;
+    let file = plain_file::open(&git_dir.join("index")).ok()?;
     let mut tail = [0; 20];
     file.read_exact_at(&mut tail, file.metadata().ok()?.len().checked_sub(20)?).ok()?;
     Some(tail.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 fn read_line(path: &Path) -> Option<String> {
-    let bytes = regular::read(path).ok()?;
+    let bytes = plain_file::read(path).ok()?;
     let line = bytes.split(|&b| b == b'\n').next()?;
     Some(std::ffi::OsStr::from_bytes(line).to_str()?.trim_end().to_owned())
 }

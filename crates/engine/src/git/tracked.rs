@@ -9,7 +9,7 @@
 use std::path::Path;
 
 use super::{common_dir, git_dir, split_index, top_level};
-use crate::{limits, regular};
+use crate::base::{limits, plain_file};
 
 /// Bytes before an entry's object id, and behind it up to its name.
 const BEFORE_ID: usize = 40;
@@ -34,8 +34,8 @@ fn read(root: &Path) -> Option<Vec<Vec<u8>>> {
     use std::os::unix::ffi::OsStrExt;
     let top = top_level(root)?;
     let git_dir = git_dir(&top)?;
-    let bytes = regular::read(&git_dir.join("index")).ok()?;
-    let config = regular::read(&common_dir(&git_dir).join("config")).unwrap_or_default();
+    let bytes = plain_file::read(&git_dir.join("index")).ok()?;
+    let config = plain_file::read(&common_dir(&git_dir).join("config")).unwrap_or_default();
     let config = String::from_utf8_lossy(&config);
     let id_len = if config.to_lowercase().replace(' ', "").contains("objectformat=sha256") { 32 } else { 20 };
     let mut prefix = root.strip_prefix(&top).ok()?.as_os_str().as_bytes().to_vec();
@@ -47,7 +47,7 @@ fn read(root: &Path) -> Option<Vec<Vec<u8>>> {
     let names = match split_index::link(extensions, id_len) {
         None => own.names,
         Some(link) => {
-            let shared = regular::read(&git_dir.join(link.file_name())).ok()?;
+            let shared = plain_file::read(&git_dir.join(link.file_name())).ok()?;
             link.merge(parse(&shared, id_len)?.names, own.names)?
         }
     };
@@ -117,7 +117,7 @@ pub(crate) fn contains(tracked: &[Vec<u8>], path: &[u8]) -> bool {
 
 /// Whether something below the directory `path` is in the sorted list `tracked`.
 pub(crate) fn contains_below(tracked: &[Vec<u8>], path: &[u8]) -> bool {
-    let prefix = crate::path::join(path, b"");
+    let prefix = crate::base::path::join(path, b"");
     let at = tracked.partition_point(|other| other.as_slice() < prefix.as_slice());
     tracked.get(at).is_some_and(|next| next.starts_with(&prefix))
 }

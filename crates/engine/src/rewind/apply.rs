@@ -14,22 +14,26 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::converse;
 use super::displaced::{self, Patience};
 use super::files::{Failed, Files};
 use super::finish::{Finish, Meanwhile, mark};
 use super::goal::{self, Resolved};
-use super::intent::{self, Intent, Item, Stage};
 use super::prepare::{Preparation, Prepared, insert_operation};
 use super::swap::Done;
-use super::{Applied, Discard, HeadSeen, NewRewind, OnConflict, PathStatus, Plan, RewindError, RewindRequest, same};
-use crate::operation::{self, OperationKind, OperationState};
-use crate::owner::window;
-use crate::session::aim::Aim;
-use crate::session::{Scope, SessionWriter, rows};
-use crate::snapshot::tree::Kind;
+use super::{Applied, HeadSeen, NewRewind, OnConflict, PathStatus, Plan, RewindError, RewindRequest, converse};
+use crate::base::fault;
+use crate::base::id::{CheckpointId, OperationId, SessionId};
+use crate::base::path::WorkspacePath;
+use crate::base::progress::Progress;
+use crate::history::intent::{self, Intent, Item, Stage};
+use crate::history::operation::{self, OperationKind, OperationState};
+use crate::history::owner::window;
+use crate::rewind::Rewinds;
+use crate::session::head_target::HeadTarget;
+use crate::session::{Discard, Scope, SessionWriter, rows};
+use crate::store::tree::{Node, NodeKind, same};
 use crate::store::{Durability, Store};
-use crate::{CheckpointId, Node, OperationId, Progress, SessionId, Workspace, WorkspacePath, fault};
+use crate::workspace::Workspace;
 
 /// What swapping left alone.
 #[derive(Default)]
@@ -40,56 +44,6 @@ pub(super) struct Swapped {
 }
 
 impl Workspace {
-    /// Like [`apply`](Self::apply), for the conversation that `writer` writes: its head may move.
-    pub fn apply_in(
-        &mut self,
-        writer: &mut SessionWriter,
-        request: &RewindRequest,
-        seen: Option<&str>,
-        new: &NewRewind,
-        progress: &dyn Progress,
-    ) -> Result<Applied, RewindError> {
-        let applied = self.apply_for(Some(writer.id()), request, seen, new, progress);
-        writer.reload()?;
-        applied
-    }
-
-    /// Carries out what `request` asks for. `seen` is the [fingerprint](Plan::fingerprint) of the plan that the user saw: the request is
-    /// refused if the plan under the lock is another. Without one, anything that needs no decision is applied. One operation that can be
-    /// undone. What belongs to a conversation needs its writer.
-    pub fn apply(
-        &mut self,
-        request: &RewindRequest,
-        seen: Option<&str>,
-        new: &NewRewind,
-        progress: &dyn Progress,
-    ) -> Result<Applied, RewindError> {
-        self.apply_for(None, request, seen, new, progress)
-    }
-
-    /// What [`apply_in`](Self::apply_in) would come to in the conversation `session`, refused as far as that can be known beforehand.
-    /// Writes nothing. For whoever has to do something else first that is hard to take back, and then applies just this plan.
-    pub fn rehearse(
-        &self,
-        session: SessionId,
-        request: &RewindRequest,
-        progress: &dyn Progress,
-    ) -> Result<Plan, RewindError> {
-        if let Some(operation) = operation::pending(&self.store)? {
-            return Err(RewindError::Pending { operation: Box::new(operation) });
-        }
-        let resolved = goal::resolve(&self.store, &request.goal)?;
-        if let Some(aim) = resolved.aim.as_ref().filter(|aim| aim.id != session) {
-            return Err(RewindError::SessionNotOpen { session: aim.id });
-        }
-        refuse_stale_head(&self.store, request, resolved.aim.as_ref())?;
-        if resolved.fork.is_none() && converse::only_conversation(&resolved).is_none() {
-            self.refuse_in_use(&resolved)?;
-        }
-        let plan = self.plan(request, progress)?;
-        if plan.is_applicable() { Ok(plan) } else { Err(RewindError::Refused { plan: Box::new(plan) }) }
-    }
-
     fn refuse_in_use(&self, resolved: &Resolved) -> Result<(), RewindError> {
         let target_seq = resolved.target_seq()?;
         let mut at_work = window::at_work(&self.store)?;
@@ -278,7 +232,7 @@ impl Workspace {
                 files.bring(item, done)?;
             }
             for item in intent.items.iter().rev() {
-                if let Some(after) = item.after.filter(|after| after.kind == Kind::Directory) {
+                if let Some(after) = item.after.filter(|after| after.kind == NodeKind::Directory) {
                     files.set_mode(&item.path, after.mode, done)?;
                 }
             }
@@ -363,8 +317,66 @@ impl Workspace {
     }
 }
 
+impl Rewinds<&Workspace> {
+    /// What [`apply_in`](Rewinds::apply_in) would come to in the conversation `session`, refused as far as that can be known beforehand.
+    /// Writes nothing. For whoever has to do something else first that is hard to take back, and then applies just this plan.
+    pub fn rehearse(
+        &self,
+        session: SessionId,
+        request: &RewindRequest,
+        progress: &dyn Progress,
+    ) -> Result<Plan, RewindError> {
+        if let Some(operation) = operation::pending(&self.0.store)? {
+            return Err(RewindError::Pending { operation: Box::new(operation) });
+        }
+        let resolved = goal::resolve(&self.0.store, &request.goal)?;
+        if let Some(aim) = resolved.aim.as_ref().filter(|aim| aim.id != session) {
+            return Err(RewindError::SessionNotOpen { session: aim.id });
+        }
+        refuse_stale_head(&self.0.store, request, resolved.aim.as_ref())?;
+        if resolved.fork.is_none() && converse::only_conversation(&resolved).is_none() {
+            self.0.refuse_in_use(&resolved)?;
+        }
+        let plan = self.0.rewinds().plan(request, progress)?;
+        if plan.is_applicable() { Ok(plan) } else { Err(RewindError::Refused { plan: Box::new(plan) }) }
+    }
+}
+
+impl Rewinds<&mut Workspace> {
+    /// Like [`apply`](Self::apply), for the conversation that `writer` writes: its head may move.
+    pub fn apply_in(
+        &mut self,
+        writer: &mut SessionWriter,
+        request: &RewindRequest,
+        seen: Option<&str>,
+        new: &NewRewind,
+        progress: &dyn Progress,
+    ) -> Result<Applied, RewindError> {
+        let applied = self.0.apply_for(Some(writer.id()), request, seen, new, progress);
+        writer.reload()?;
+        applied
+    }
+
+    /// Carries out what `request` asks for. `seen` is the [fingerprint](Plan::fingerprint) of the plan that the user saw: the request is
+    /// refused if the plan under the lock is another. Without one, anything that needs no decision is applied. One operation that can be
+    /// undone. What belongs to a conversation needs its writer.
+    pub fn apply(
+        &mut self,
+        request: &RewindRequest,
+        seen: Option<&str>,
+        new: &NewRewind,
+        progress: &dyn Progress,
+    ) -> Result<Applied, RewindError> {
+        self.0.apply_for(None, request, seen, new, progress)
+    }
+}
+
 /// Refuses what the caller decided on when the head was somewhere else.
-pub(super) fn refuse_stale_head(store: &Store, request: &RewindRequest, aim: Option<&Aim>) -> Result<(), RewindError> {
+pub(super) fn refuse_stale_head(
+    store: &Store,
+    request: &RewindRequest,
+    aim: Option<&HeadTarget>,
+) -> Result<(), RewindError> {
     let (Some(HeadSeen(seen)), Some(aim)) = (request.head_seen, aim) else { return Ok(()) };
     let now = store
         .db()
@@ -391,7 +403,7 @@ pub(super) fn tighten(files: &Files<'_>, intent: &Intent, swap: Swap, done: &mut
         let item = intent.items.iter().find(|item| item.path == *path && swap == Swap::Done);
         let mode = match item.map(|item| item.after) {
             None => *mode,
-            Some(Some(after)) if after.kind == Kind::Directory => after.mode,
+            Some(Some(after)) if after.kind == NodeKind::Directory => after.mode,
             Some(_) => continue,
         };
         if matches!(files.look(path), Ok(Some(_))) {

@@ -6,10 +6,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Outer, outer, same};
-use crate::Node;
-use crate::owner::rows::ChangeRow;
-use crate::owner::{ChangeKind, Verdict};
+use crate::history::owner::rows::ChangeRow;
+use crate::history::owner::{ChangeKind, Verdict};
+use crate::store::tree::{Comparable, Node, comparable, same};
 
 /// A change that is in force since the target.
 #[derive(Clone, Debug)]
@@ -77,13 +76,13 @@ struct Replay<'a> {
     /// Where the path was before the first change, and after each.
     moments: Vec<usize>,
     /// The last place of each state.
-    latest: BTreeMap<Outer, usize>,
+    latest: BTreeMap<Comparable, usize>,
 }
 
 impl<'a> Replay<'a> {
     fn new(history: &'a [ChangeRow], undone: &'a BTreeSet<i64>) -> Self {
         let root = Place { row: None, under: ROOT, makers: Vec::new() };
-        let latest = history.first().and_then(before).map(|state| (outer(state), ROOT)).into_iter().collect();
+        let latest = history.first().and_then(before).map(|state| (comparable(state), ROOT)).into_iter().collect();
         Self { history, undone, places: vec![root], moments: vec![ROOT], latest }
     }
 
@@ -124,7 +123,7 @@ impl<'a> Replay<'a> {
         };
         self.moments.push(next);
         if let Some(state) = after(change) {
-            self.latest.insert(outer(state), next);
+            self.latest.insert(comparable(state), next);
         }
     }
 
@@ -143,9 +142,9 @@ impl<'a> Replay<'a> {
     fn earlier(&self, here: usize, change: &ChangeRow) -> Option<usize> {
         // After a step that nobody recorded, no change leads back.
         let is_recorded = before(change).zip(self.state(here)).is_none_or(|(before, state)| same(before, state));
-        let reached = outer(after(change).filter(|_| is_recorded)?);
+        let reached = comparable(after(change).filter(|_| is_recorded)?);
         let latest = self.latest.get(&reached).copied()?;
-        let is_there = |place: &usize| self.state(*place).map(outer) == Some(reached);
+        let is_there = |place: &usize| self.state(*place).map(comparable) == Some(reached);
         self.down(here).find(is_there).or(Some(latest))
     }
 
@@ -212,13 +211,14 @@ fn is_retakes(change: &ChangeRow) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::owner::By;
-    use crate::snapshot::tree::Kind;
-    use crate::{ObjectId, WorkspacePath};
+    use crate::base::id::ObjectId;
+    use crate::base::path::WorkspacePath;
+    use crate::history::owner::By;
+    use crate::store::tree::NodeKind;
 
     fn file(content: &str) -> Option<Node> {
         let size = content.len() as u64;
-        let node = Node { kind: Kind::File, mode: 0o644, content: ObjectId::of(content.as_bytes()), size };
+        let node = Node { kind: NodeKind::File, mode: 0o644, content: ObjectId::of(content.as_bytes()), size };
         (content != "-").then_some(node)
     }
 

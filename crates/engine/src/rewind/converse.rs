@@ -1,26 +1,24 @@
 //! Taking only the conversation back: files and everything else stay, and the model is told which of them differ.
 
-use std::collections::BTreeMap;
-
 use super::apply::refuse_stale_head;
 use super::goal::{self, Resolved};
-use super::{Applied, NewRewind, Plan, RewindError, RewindRequest, ledger, plan, same};
-use crate::checkpoint::{self, Origin, Purpose, RuleChanges};
-use crate::operation::{self, OperationState};
-use crate::owner::{rows, window};
-use crate::rewind::prepare::insert_operation;
-use crate::session::Scope;
-use crate::session::aim::Aim;
-use crate::session::rows as session_rows;
-use crate::store::{Durability, Store};
-use crate::{
-    CheckpointError, CheckpointId, LedgerItem, NewCheckpoint, Node, Progress, SessionId, StoreError, Timestamp,
-    Workspace, WorkspacePath, git,
-};
+use super::prepare::insert_operation;
+use super::{Applied, NewRewind, Plan, RewindError, RewindRequest, plan};
+use crate::base::progress::Progress;
+use crate::git;
+use crate::history::checkpoint;
+use crate::history::ledger::{self, LedgerItem};
+use crate::history::operation::{self, OperationState};
+use crate::history::owner::rows::differing;
+use crate::history::owner::window;
+use crate::session::head_target::HeadTarget;
+use crate::session::{Scope, rows as session_rows};
+use crate::store::Durability;
+use crate::workspace::Workspace;
 
 impl Workspace {
     /// The plan of a rewind of the conversation alone.
-    pub(super) fn plan_conversation(&self, aim: &Aim, what: &str) -> Result<Plan, RewindError> {
+    pub(super) fn plan_conversation(&self, aim: &HeadTarget, what: &str) -> Result<Plan, RewindError> {
         let store = &self.store;
         let mut ledger = Vec::new();
         if let Some(point) = aim.point {
@@ -94,52 +92,9 @@ impl Workspace {
             left_over: Vec::new(),
         })
     }
-
-    /// Takes a checkpoint, so that it is known what has changed; the newest one there is, if there is no room for another.
-    pub(crate) fn point_now(
-        &mut self,
-        session: Option<(i64, SessionId)>,
-        note: String,
-        id: CheckpointId,
-        at: Timestamp,
-        progress: &dyn Progress,
-    ) -> Result<i64, CheckpointError> {
-        let purpose = Purpose {
-            origin: Origin::Safety,
-            session,
-            entry: None,
-            note: Some(note),
-            own: None,
-            rule_changes: RuleChanges::Judge,
-            created: None,
-            also: &|_, _| Ok(()),
-        };
-        let checkpoint = NewCheckpoint { id, at, label: None };
-        let newest = |store: &Store| Ok::<_, StoreError>(checkpoint::newest(store)?.map(|newest| newest.id));
-        let id = match self.take_owned(&checkpoint, &purpose, Durability::Soon, progress) {
-            Ok(taken) => Some(taken.id),
-            Err(err @ CheckpointError::Scan(_)) => return Err(err),
-            // Files are not touched: that they cannot be saved is no reason to refuse.
-            Err(_) => newest(&self.store)?,
-        };
-        Ok(id.map(|id| checkpoint::sequence_of(&self.store, id)).transpose()?.flatten().unwrap_or(0))
-    }
-}
-
-/// Paths that are not as they were at checkpoint `point`.
-pub(crate) fn differing(store: &Store, point: i64) -> Result<Vec<WorkspacePath>, StoreError> {
-    let mut ends: BTreeMap<WorkspacePath, (Option<Node>, Option<Node>)> = BTreeMap::new();
-    for change in rows::after(store, point)? {
-        ends.entry(change.path).or_insert((change.before, None)).1 = change.after;
-    }
-    let differs = |(before, after): &(Option<Node>, Option<Node>)| {
-        let node = before.or(*after);
-        !same(before.as_ref(), after.as_ref()) && node.is_some_and(|node| node.kind != crate::Kind::Directory)
-    };
-    Ok(ends.into_iter().filter(|(_, ends)| differs(ends)).map(|(path, _)| path).collect())
 }
 
 /// What a goal asks for of the conversation alone.
-pub(super) fn only_conversation(resolved: &goal::Resolved) -> Option<&Aim> {
+pub(super) fn only_conversation(resolved: &goal::Resolved) -> Option<&HeadTarget> {
     resolved.aim.as_ref().filter(|_| resolved.scope == Scope::Conversation)
 }

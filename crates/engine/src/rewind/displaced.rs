@@ -10,16 +10,16 @@ use rusqlite::{Transaction, params};
 use rustix::fs::FileType;
 
 use super::files::Files;
-use super::intent::Item;
-use super::same;
 use super::swap::Done;
-use crate::owner::rows::encode_node;
+use crate::base::id::ObjectId;
+use crate::base::limits;
+use crate::base::path::WorkspacePath;
+use crate::history::intent::Item;
 use crate::scan::lease::{self, Writers};
 use crate::scan::stat::{Facts, seen};
-use crate::snapshot::tree::Kind;
 use crate::store::db::in_transaction;
-use crate::store::{Batch, Kind as ObjectKind, PutError, StoreError};
-use crate::{Node, ObjectId, WorkspacePath, limits};
+use crate::store::tree::{Node, NodeKind, encode_node, same};
+use crate::store::{Batch, ObjectKind, PutError, StoreError};
 
 /// How long writers may take to finish with files that were displaced under them.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -115,7 +115,7 @@ pub(super) fn keep_one(
             let content = ObjectId::of(&target);
             batch.put(ObjectKind::Blob, content, &target)?;
             displaced.seen.insert(temp.clone(), now.facts);
-            Node { kind: Kind::Symlink, mode: 0, content, size: target.len() as u64 }
+            Node { kind: NodeKind::Symlink, mode: 0, content, size: target.len() as u64 }
         }
         FileType::RegularFile => {
             let Ok(file) = files.open(temp) else { return Ok(false) };
@@ -138,7 +138,7 @@ pub(super) fn keep_one(
                 Err(PutError::Store(err)) => return Err(err),
             };
             displaced.seen.insert(temp.clone(), now);
-            Node { kind: Kind::File, mode: now.permissions(), content, size }
+            Node { kind: NodeKind::File, mode: now.permissions(), content, size }
         }
         _ => return Ok(false),
     };

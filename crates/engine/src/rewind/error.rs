@@ -6,10 +6,13 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use super::{ForkUse, PathStatus, Plan};
-use crate::{
-    CheckpointError, CheckpointId, EntryId, Operation, OperationError, OperationId, ScanError, SessionId, StoreError,
-    WorkspacePath,
-};
+use crate::base::id::{CheckpointId, EntryId, OperationId, SessionId};
+use crate::base::path::WorkspacePath;
+use crate::history::checkpoint::CheckpointError;
+use crate::history::operation::{Operation, OperationError};
+use crate::scan::ScanError;
+use crate::session::head_target::{NoPlace, NoTarget};
+use crate::store::StoreError;
 
 /// A rewind did not happen. Unless it says otherwise nothing was changed.
 #[derive(Debug, Error)]
@@ -158,5 +161,16 @@ pub enum RewindError {
 impl From<ScanError> for RewindError {
     fn from(err: ScanError) -> Self {
         Self::Safety(err.into())
+    }
+}
+
+impl RewindError {
+    /// Why a conversation cannot be taken to `entry`.
+    pub(super) fn no_target(entry: EntryId) -> impl FnOnce(NoTarget) -> Self {
+        move |why| match why {
+            NoTarget::Entry(NoPlace::NotAConversation | NoPlace::UnknownEntry) => Self::UnknownEntry { entry },
+            NoTarget::Entry(NoPlace::NotATarget) => Self::NotATarget { entry },
+            NoTarget::Store(err) => Self::Store(err),
+        }
     }
 }

@@ -13,15 +13,17 @@ use super::hidden::{self, HiddenReach, Saves, Scope};
 use super::judge::{is_unbroken, tells_author};
 use super::plan::{Now, content_of, in_force_since, last_tool, merged, planned, unseen};
 use super::structure::Draft;
-use super::{Conflict, Kept, KeptBecause, RewindError, RewindRequest, replaced, same};
-use crate::operation;
-use crate::owner::rows::{self, ChangeRow};
-use crate::owner::{ChangeKind, OpenWindow, Verdict};
-use crate::scan::rules_then::RulesThen;
-use crate::snapshot::diff;
-use crate::snapshot::known::{Knower, Known};
-use crate::snapshot::tree::Kind;
-use crate::{Change, Node, StoreError, WorkspacePath, fault};
+use super::{Conflict, Kept, KeptBecause, RewindError, RewindRequest, replaced};
+use crate::base::fault;
+use crate::base::path::WorkspacePath;
+use crate::history::operation;
+use crate::history::owner::rows::{self, ChangeRow};
+use crate::history::owner::{ChangeKind, OpenWindow, Verdict};
+use crate::history::past_rules::RulesThen;
+use crate::snapshot::diff::{self, Change};
+use crate::snapshot::presence::{Evidence, Presence};
+use crate::store::StoreError;
+use crate::store::tree::{Node, NodeKind, same};
 
 /// Who changed paths.
 struct Past {
@@ -38,14 +40,14 @@ pub(super) fn draft(
     request: &RewindRequest,
     resolved: &Resolved,
     now: &Now<'_>,
-    then: &Knower<'_>,
+    then: &Evidence<'_>,
     draft: &mut Draft,
 ) -> Result<Saves, RewindError> {
     let target = resolved.target()?;
     let target_seq = resolved.target_seq()?;
     let uncovered = rows::uncovered_since(now.store, target_seq)?;
     let mut changes = diff::diff(
-        Some((now.snapshot.0, &|id| Ok(now.knower.tree(id)?.to_vec()))),
+        Some((now.snapshot.0, &|id| Ok(now.evidence.tree(id)?.to_vec()))),
         Some((target.snapshot.0, &|id| Ok(then.tree(id)?.to_vec()))),
     )?;
     changes.retain(|change| request.covers(&change.path) && !now.has_saved(&change.path));
@@ -60,22 +62,23 @@ pub(super) fn draft(
     let rules = RulesThen::new(now.store, target, then, &now.outer, now.root_path)?;
     let mut ignored = BTreeSet::new();
     for change in changes {
-        let known_now = change.before.map_or_else(|| now.knower.at(&change.path), |node| Ok(Known::There(node)))?;
-        let known_then = change.after.map_or_else(|| then.at(&change.path), |node| Ok(Known::There(node)))?;
-        if known_then == Known::Unknown && !fault::seeded("bug-delete-unproven") {
+        let known_now =
+            change.before.map_or_else(|| now.evidence.at(&change.path), |node| Ok(Presence::There(node)))?;
+        let known_then = change.after.map_or_else(|| then.at(&change.path), |node| Ok(Presence::There(node)))?;
+        if known_then == Presence::Unknown && !fault::seeded("bug-delete-unproven") {
             draft.kept.push(Kept { path: change.path, why: KeptBecause::NotProven });
-        } else if known_then == Known::Absent && is_uncovered(&change) {
+        } else if known_then == Presence::Absent && is_uncovered(&change) {
             // A rewind has left it, and taking it away the next time would not be the same rewind.
             if change.path.parent().is_none_or(|parent| !uncovered.contains_key(&parent)) {
                 draft.kept.push(Kept { path: change.path, why: KeptBecause::Hidden });
             }
-        } else if known_then == Known::Absent && was_ignored(&rules, then, &change)? {
+        } else if known_then == Presence::Absent && was_ignored(&rules, then, &change)? {
             // A directory is named for all that is in it.
             if change.path.parent().is_none_or(|parent| !ignored.contains(&parent)) {
                 draft.kept.push(Kept { path: change.path.clone(), why: KeptBecause::IgnoredThen });
             }
             ignored.insert(change.path);
-        } else if known_now == Known::Unknown {
+        } else if known_now == Presence::Unknown {
             draft.add(planned(request, change.path, Some(Conflict::NotCaptured), change.before, change.after));
         } else {
             past.draft(request, change, now, draft)?;
@@ -87,8 +90,8 @@ pub(super) fn draft(
 }
 
 /// Whether the rules of the target ignored the name of what is new, so that its absence was not looked for.
-fn was_ignored(rules: &RulesThen<'_>, then: &Knower<'_>, change: &Change) -> Result<bool, StoreError> {
-    let is_directory = change.before.is_some_and(|node| node.kind == Kind::Directory);
+fn was_ignored(rules: &RulesThen<'_>, then: &Evidence<'_>, change: &Change) -> Result<bool, StoreError> {
+    let is_directory = change.before.is_some_and(|node| node.kind == NodeKind::Directory);
     Ok(!then.has_sought(&change.path) && rules.leaves_out(&change.path, is_directory)?)
 }
 

@@ -10,12 +10,13 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
-use super::intent::Item;
+use crate::base::fault;
+use crate::base::path::WorkspacePath;
+use crate::history::intent::Item;
 use crate::scan::open;
 use crate::scan::stat::{Seen, look};
-use crate::snapshot::tree::Kind;
-use crate::store::{CopyError, Store};
-use crate::{Node, StoreError, WorkspacePath, fault};
+use crate::store::tree::{Node, NodeKind};
+use crate::store::{CopyError, Store, StoreError};
 
 /// A step that failed.
 #[derive(Debug)]
@@ -115,7 +116,7 @@ impl<'a> Files<'a> {
         let failed = |err| StageError::Write(self.failed("create", temp)(err));
         let directory = self.directory_of(temp).map_err(failed)?;
         fault::step().map_err(|err| StageError::Write(self.failed_io("create", temp)(err)))?;
-        if node.kind == Kind::Symlink {
+        if node.kind == NodeKind::Symlink {
             let mut target = Vec::new();
             store.copy_content(node.content, &mut target).map_err(|err| self.content_error(err, temp))?;
             rustix::fs::symlinkat(target.as_slice(), &directory, temp.file_name()).map_err(failed)?;
@@ -253,7 +254,7 @@ pub(super) const MANY: usize = 24;
 pub(crate) fn is_mode_only(item: &Item) -> bool {
     match (&item.before, &item.after) {
         (Some(before), Some(after)) => {
-            before.kind == Kind::File && after.kind == Kind::File && before.content == after.content
+            before.kind == NodeKind::File && after.kind == NodeKind::File && before.content == after.content
         }
         _ => false,
     }
@@ -261,5 +262,5 @@ pub(crate) fn is_mode_only(item: &Item) -> bool {
 
 /// Whether an item's new content has to be staged.
 fn staged(item: &Item) -> Option<&Node> {
-    item.after.as_ref().filter(|after| after.kind != Kind::Directory && !is_mode_only(item))
+    item.after.as_ref().filter(|after| after.kind != NodeKind::Directory && !is_mode_only(item))
 }

@@ -4,9 +4,9 @@
 //! where they lead. The choices are [`OPEN`] as long as something is undecided, so that a user may see a plan, decide, and send the decisions with the
 //! fingerprint of that plan. The ledger is in no part.
 
-use super::{Conflict, Plan, PlannedPath, outer, same};
-use crate::snapshot::tree::Kind;
-use crate::{Node, WorkspacePath};
+use super::{Conflict, Plan, PlannedPath};
+use crate::base::path::WorkspacePath;
+use crate::store::tree::{Node, NodeKind, comparable, same};
 
 /// In the place of the head: a turn was stopped for the rewind, and its end has moved the head.
 const ANY: &str = "any";
@@ -65,7 +65,7 @@ impl Plan {
         let fork = self.fork.as_ref().map(|fork| (fork.session, fork.fate));
         hasher.update(format!("{fork:?} {:?}", self.checked_out).as_bytes());
         for path in self.paths.iter().filter(|path| !is_directory(path)) {
-            let nodes = [path.now.as_ref(), path.target.as_ref()].map(outer);
+            let nodes = [path.now.as_ref(), path.target.as_ref()].map(comparable);
             let is_choice =
                 |conflict| matches!(conflict, Conflict::InTheWay | Conflict::Yours | Conflict::UncapturedSince);
             let is_contested = path.conflict.is_some_and(|conflict| !is_choice(conflict));
@@ -73,7 +73,7 @@ impl Plan {
         }
         for directory in &self.directories {
             let [now, target] = &directory.states;
-            add(&mut hasher, &directory.path, &format!("{:?}", [now.as_ref(), target.as_ref()].map(outer)));
+            add(&mut hasher, &directory.path, &format!("{:?}", [now.as_ref(), target.as_ref()].map(comparable)));
         }
         hasher.finalize().to_hex()[..32].to_owned()
     }
@@ -82,7 +82,7 @@ impl Plan {
     fn outcome(&self) -> String {
         let mut hasher = blake3::Hasher::new();
         for path in &self.paths {
-            add(&mut hasher, &path.path, &format!("{:?} {:?}", path.choice, outer(path.result().as_ref())));
+            add(&mut hasher, &path.path, &format!("{:?} {:?}", path.choice, comparable(path.result().as_ref())));
         }
         hasher.finalize().to_hex()[..16].to_owned()
     }
@@ -96,5 +96,5 @@ fn add(hasher: &mut blake3::Hasher, path: &WorkspacePath, facts: &str) {
 
 /// Whether the path is a directory or nothing, now and at the target.
 fn is_directory(path: &PlannedPath) -> bool {
-    [path.now, path.target].iter().flatten().all(|node| node.kind == Kind::Directory)
+    [path.now, path.target].iter().flatten().all(|node| node.kind == NodeKind::Directory)
 }

@@ -3,24 +3,26 @@
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::RewindError;
 use super::apply::{Swap, tighten};
 use super::displaced::{self, Captured, Displaced, Held, Patience};
 use super::files::Files;
-use super::intent::{self, Intent, Item, Stage};
-use super::{RewindError, same};
-use crate::checkpoint::{Origin, Own, Purpose, RuleChanges};
-use crate::operation::{self, OperationKind, OperationState};
-use crate::owner::By;
+use crate::base::fault;
+use crate::base::id::{CheckpointId, OperationId, SessionId};
+use crate::base::path::WorkspacePath;
+use crate::base::settings::Timestamp;
+use crate::git;
+use crate::history::capture::{self, Failure, Scene};
+use crate::history::checkpoint::{Checkpoint, NewCheckpoint, Origin, Own, Purpose, RuleChanges};
+use crate::history::intent::{self, Intent, Item, Stage};
+use crate::history::operation::{self, OperationKind, OperationState};
+use crate::history::owner::By;
 use crate::scan::stat::Facts;
 use crate::session::heads::Moved;
-use crate::snapshot::known::Known;
-use crate::store::{Durability, Effort};
-use crate::take::{self, Failure, Scene};
-use crate::workspace::counters;
-use crate::{
-    Checkpoint, CheckpointId, NewCheckpoint, Node, OperationId, SessionId, StoreError, Timestamp, Workspace,
-    WorkspacePath, fault, git,
-};
+use crate::snapshot::presence::Presence;
+use crate::store::tree::{Node, same};
+use crate::store::{Durability, Effort, StoreError};
+use crate::workspace::{Workspace, counters};
 
 /// What is needed to finish an operation whose files have been swapped.
 pub(super) struct Finish {
@@ -97,7 +99,7 @@ impl Workspace {
             intent.items.iter().flat_map(|item| [item.path.clone(), item.temp.clone()]).collect();
         // What was done can be undone even if the rules leave out what has come of it.
         let own: BTreeSet<WorkspacePath> = intent.items.iter().map(|item| item.path.clone()).collect();
-        let scene = take::scan_touched(&self.store, &mut self.scanner, &mut rules, &touched, &own, effort)?;
+        let scene = capture::scan_touched(&self.store, &mut self.scanner, &mut rules, &touched, &own, effort)?;
         let files = Files::new(self.scanner.root_fd(), &self.env.root);
         let displaced = displaced::keep(&files, &scene.sink.batch, &intent.items, held, facts)?;
         scene.check_budget()?;
@@ -199,7 +201,7 @@ fn move_conversation(
 ) -> Result<Option<bool>, StoreError> {
     let (Some((session, _)), OperationState::Done) = (finish.session, finish.state) else { return Ok(None) };
     let Some((seq, moved)) = Moved::of(tx, finish.operation)? else { return Ok(None) };
-    let is_file = |node: Option<Node>| node.is_some_and(|node| node.kind != crate::Kind::Directory);
+    let is_file = |node: Option<Node>| node.is_some_and(|node| node.kind != crate::store::tree::NodeKind::Directory);
     let is_news = |item: &&Item| {
         let is_ours = finish.put.contains_key(&item.path) && !overtaken.contains(&item.path);
         is_ours && (is_file(item.before) || is_file(item.after))
@@ -213,13 +215,13 @@ fn overtaken(
     scene: &Scene<'_>,
     put: &BTreeMap<WorkspacePath, Option<Node>>,
 ) -> Result<BTreeSet<WorkspacePath>, StoreError> {
-    let knower = scene.knower();
+    let evidence = scene.evidence();
     let mut overtaken = BTreeSet::new();
     for (path, put) in put {
-        let now = match knower.at(path)? {
-            Known::There(node) => Some(node),
-            Known::Absent => None,
-            Known::Unknown => continue,
+        let now = match evidence.at(path)? {
+            Presence::There(node) => Some(node),
+            Presence::Absent => None,
+            Presence::Unknown => continue,
         };
         if !same(now.as_ref(), put.as_ref()) {
             overtaken.insert(path.clone());

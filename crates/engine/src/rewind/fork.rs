@@ -7,11 +7,15 @@ use super::finish::mark;
 use super::goal::Resolved;
 use super::prepare::insert_operation;
 use super::{Applied, NewRewind, Plan, RewindError, RewindRequest};
-use crate::operation::{self, Operation, OperationKind, OperationState};
-use crate::session::fork::{Made, Shown, set_kind};
+use crate::base::id::SessionId;
+use crate::history::codes::CONVERSATION;
+use crate::history::operation::{self, Operation, OperationKind, OperationState};
+use crate::history::session_lock;
+use crate::history::sessions::{Shown, set_kind};
+use crate::session::fork::Made;
 use crate::session::{Scope, writer};
 use crate::store::{Durability, Store, StoreError};
-use crate::{SessionId, Workspace};
+use crate::workspace::Workspace;
 
 /// What would become of a forked session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +100,7 @@ impl Reversal {
             |row| row.get(0),
         )?;
         let is_forked: bool = connection.query_row(
-            "SELECT EXISTS (SELECT 1 FROM sessions WHERE parent = ? AND kind = 1)",
+            &format!("SELECT EXISTS (SELECT 1 FROM sessions WHERE parent = ? AND kind = {CONVERSATION})"),
             [session],
             |row| row.get(0),
         )?;
@@ -113,7 +117,7 @@ impl Reversal {
             return Ok(());
         }
         let session = self.session;
-        if writer::is_live(store.dir(), session) {
+        if session_lock::is_live(store.dir(), session) {
             return Err(RewindError::ForkInUse { session, why: ForkUse::Open });
         }
         let why = store.db().read(|connection| self.in_use(connection))?;
@@ -163,7 +167,7 @@ impl Workspace {
         }
         let session = reversal.session;
         // As long as this is held nobody opens it, so that nothing is said in it meanwhile.
-        let lock = writer::lock(self.store.dir(), session)?;
+        let lock = session_lock::lock(self.store.dir(), session)?;
         let _lock = lock.ok_or(RewindError::ForkInUse { session, why: ForkUse::Open })?;
         let reversed = resolved.reverses.as_ref().ok_or(RewindError::Gone)?;
         let why = self.store.db().transaction(Durability::Synced, |tx| {

@@ -2,12 +2,13 @@
 
 use super::fork::Reversal;
 use super::{Files, Goal, RewindError};
-use crate::operation::{self, MadeBy, Operation, OperationKind, OperationState};
-use crate::owner::window;
+use crate::base::id::{CheckpointId, EntryId, OperationId, SessionId};
+use crate::history::checkpoint::{self, Checkpoint};
+use crate::history::operation::{self, MadeBy, Operation, OperationError, OperationKind, OperationState};
+use crate::history::sessions;
 use crate::session::Scope;
-use crate::session::aim::{self, Aim};
+use crate::session::head_target::{self, HeadTarget};
 use crate::store::{Store, StoreError};
-use crate::{Checkpoint, CheckpointId, EntryId, OperationError, OperationId, SessionId, checkpoint};
 
 /// A goal with everything that it names looked up.
 #[derive(Clone, Debug)]
@@ -25,7 +26,7 @@ pub(crate) struct Resolved {
     pub(crate) reverses: Option<Operation>,
     pub(super) exact: bool,
     /// Where the session's conversation goes, if it is one.
-    pub(crate) aim: Option<Aim>,
+    pub(crate) aim: Option<HeadTarget>,
     /// The fork that is taken back or repeated.
     pub(crate) fork: Option<Reversal>,
 }
@@ -55,11 +56,13 @@ pub(crate) fn resolve(store: &Store, goal: &Goal) -> Result<Resolved, RewindErro
             to_checkpoint(store, Some(*session), target, target_seq, Files::Selective)
         }
         Goal::Entry { session, entry, scope, files, discard } => {
-            let aim = aim::at_entry(store, *session, *entry, *scope, *discard)?;
+            let aim = head_target::at_entry(store, *session, *entry, *scope, *discard)
+                .map_err(RewindError::no_target(*entry))?;
             to_entry(store, *entry, *scope, *files, aim)
         }
         Goal::AfterPrompt { session, prompt, scope, files } => {
-            let aim = aim::after_prompt(store, *session, *prompt, *scope)?;
+            let aim =
+                head_target::after_prompt(store, *session, *prompt, *scope).map_err(RewindError::no_target(*prompt))?;
             to_entry(store, *prompt, *scope, *files, aim)
         }
         Goal::Undo { operation, session } => {
@@ -84,7 +87,7 @@ fn to_checkpoint(
     target_seq: i64,
     files: Files,
 ) -> Result<Resolved, RewindError> {
-    let session = session_id.map(|id| window::sequence(store, id)).transpose()?.flatten();
+    let session = session_id.map(|id| sessions::sequence(store, id)).transpose()?.flatten();
     if files == Files::Selective && session.is_none() {
         return Err(RewindError::Gone);
     }
@@ -97,19 +100,25 @@ fn to_checkpoint(
         session_id: session_id.filter(|_| session.is_some()),
         reverses: None,
         exact: files == Files::Exact,
-        aim: session_id.map(|id| aim::staying(store, id)).transpose()?.flatten(),
+        aim: session_id.map(|id| head_target::staying(store, id)).transpose()?.flatten(),
         fork: None,
     })
 }
 
-fn to_entry(store: &Store, entry: EntryId, scope: Scope, files: Files, aim: Aim) -> Result<Resolved, RewindError> {
+fn to_entry(
+    store: &Store,
+    entry: EntryId,
+    scope: Scope,
+    files: Files,
+    aim: HeadTarget,
+) -> Result<Resolved, RewindError> {
     let target = aim.point.map(|seq| checkpoint::by_seq(store, seq)).transpose()?.flatten().zip(aim.point);
     if target.is_none() && scope != Scope::Conversation {
         return Err(RewindError::FilesGone { entry });
     }
     Ok(Resolved {
         kind: OperationKind::Rewind,
-        what: aim::describe(store, entry)?,
+        what: head_target::describe(store, entry)?,
         scope,
         target,
         session: Some(aim.session),
@@ -122,7 +131,7 @@ fn to_entry(store: &Store, entry: EntryId, scope: Scope, files: Files, aim: Aim)
 }
 
 fn session_seq(store: &Store, session: Option<SessionId>) -> Result<Option<i64>, RewindError> {
-    session.map(|id| window::sequence(store, id)?.ok_or(RewindError::Gone)).transpose()
+    session.map(|id| sessions::sequence(store, id)?.ok_or(RewindError::Gone)).transpose()
 }
 
 fn find(store: &Store, id: CheckpointId) -> Result<(Checkpoint, i64), RewindError> {
@@ -158,7 +167,7 @@ fn reversing(store: &Store, kind: OperationKind, operation: Operation) -> Result
         return Err(RewindError::Gone);
     }
     // A fork has nothing to do with the conversation that it was made from.
-    let aim = if fork.is_some() { None } else { aim::reversing(store, &operation)? };
+    let aim = if fork.is_some() { None } else { head_target::reversing(store, &operation)? };
     Ok(Resolved {
         kind,
         what: match kind {
@@ -189,7 +198,9 @@ fn redone(store: &Store, undo: &Operation) -> Result<String, StoreError> {
 fn describe(checkpoint: &Checkpoint) -> String {
     match (&checkpoint.label, &checkpoint.note, checkpoint.origin) {
         (Some(label), ..) => format!("{} \"{label}\"", checkpoint.id.short()),
-        (None, Some(note), crate::Origin::Before) => format!("{} before {note}", checkpoint.id.short()),
+        (None, Some(note), crate::history::checkpoint::Origin::Before) => {
+            format!("{} before {note}", checkpoint.id.short())
+        }
         (None, Some(note), _) => format!("{} after {note}", checkpoint.id.short()),
         _ => checkpoint.id.short(),
     }

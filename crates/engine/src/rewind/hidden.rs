@@ -14,14 +14,15 @@ use std::path::Path;
 use super::plan::{Now, planned};
 use super::structure::Draft;
 use super::{Kept, KeptBecause, RewindError, RewindRequest};
-use crate::owner::rows::{self, ChangeRow, HiddenRow};
-use crate::owner::{By, Verdict};
+use crate::base::path::WorkspacePath;
+use crate::history::checkpoint::Checkpoint;
+use crate::history::owner::rows::{self, ChangeRow, HiddenRow};
+use crate::history::owner::{By, Certainty, FileTime, Verdict};
+use crate::history::past_rules::RulesThen;
 use crate::scan::rules::is_version_control;
-use crate::scan::rules_then::RulesThen;
-use crate::snapshot::aside;
-use crate::snapshot::known::{Knower, Known};
-use crate::snapshot::tree::Kind;
-use crate::{Certainty, Checkpoint, FileTime, WorkspacePath};
+use crate::snapshot::gaps;
+use crate::snapshot::presence::{Evidence, Presence};
+use crate::store::tree::NodeKind;
 
 /// Which hidden files a rewind is about.
 pub(super) struct Scope<'a> {
@@ -55,12 +56,12 @@ pub(super) fn draft(
     scope: &Scope<'_>,
     request: &RewindRequest,
     now: &Now<'_>,
-    then: &Knower<'_>,
+    then: &Evidence<'_>,
     draft: &mut Draft,
 ) -> Result<Saves, RewindError> {
     let mut candidates: BTreeMap<WorkspacePath, Option<HiddenRow>> = BTreeMap::new();
     if scope.reach == HiddenReach::All {
-        let names = aside::newly_left_out(scope.target.aside, now.aside, |id| now.knower.read_object(id))?;
+        let names = gaps::newly_left_out(scope.target.aside, now.aside, |id| now.evidence.read_object(id))?;
         candidates.extend(names.into_iter().map(|path| (path, None)));
     }
     let rows = rows::hidden_since(now.store, scope.target_seq)?;
@@ -76,7 +77,7 @@ pub(super) fn draft(
     for (path, hidden) in candidates {
         let is_entered = now.saved.contains(path.as_bytes()) || now.parted.contains(path.as_bytes());
         // What is captured by now is like any other file.
-        if !request.covers(&path) || (!is_entered && !now.knower.is_left_out(&path)?) {
+        if !request.covers(&path) || (!is_entered && !now.evidence.is_left_out(&path)?) {
             continue;
         }
         if std::iter::successors(path.parent(), WorkspacePath::parent).any(|above| decided.contains(&above)) {
@@ -85,12 +86,12 @@ pub(super) fn draft(
         let Ok(meta) = now.root_path.join(path.to_path()).symlink_metadata() else { continue };
         if meta.is_dir() && is_version_control(path.file_name()) {
             // What moved in the workspace's own repository is told beside the files.
-            if path.parent().is_some() && then.at(&path)? == Known::Absent {
+            if path.parent().is_some() && then.at(&path)? == Presence::Absent {
                 draft.kept.push(Kept { path, why: KeptBecause::NotCaptured });
             }
             continue;
         }
-        let is_proven = then.at(&path)? == Known::Absent && !rules.leaves_out(&path, meta.is_dir())?;
+        let is_proven = then.at(&path)? == Presence::Absent && !rules.leaves_out(&path, meta.is_dir())?;
         let creator = hidden.as_ref().filter(|hidden| (scope.ours)(&hidden.row) && hidden.row.by.window.is_some());
         let found =
             creator.filter(|_| is_proven).map(|hidden| (hidden.row.by, Found::at(now.root_path, &path, &meta, hidden)));
@@ -140,7 +141,7 @@ fn unsaved(now: &Now<'_>) -> Result<Vec<WorkspacePath>, RewindError> {
     if now.saved.is_empty() {
         return Ok(Vec::new());
     }
-    let gaps = now.knower.gaps()?.into_iter().filter(|gap| gap.kind.is_uncaptured() && now.has_saved(&gap.path));
+    let gaps = now.evidence.gaps()?.into_iter().filter(|gap| gap.kind.is_uncaptured() && now.has_saved(&gap.path));
     Ok(gaps.map(|gap| gap.path).collect())
 }
 
@@ -157,11 +158,11 @@ fn delete(
     now: &Now<'_>,
     draft: &mut Draft,
 ) -> Result<(), RewindError> {
-    let Known::There(node) = now.knower.at(path)? else { return Ok(()) };
+    let Presence::There(node) = now.evidence.at(path)? else { return Ok(()) };
     let mut queue = vec![(path.clone(), node)];
     while let Some((path, node)) = queue.pop() {
-        if node.kind == Kind::Directory {
-            for (name, child) in now.knower.tree(node.content)?.iter() {
+        if node.kind == NodeKind::Directory {
+            for (name, child) in now.evidence.tree(node.content)?.iter() {
                 let below = path.join(name).expect("trees hold plain names only");
                 queue.push((below, *child));
             }

@@ -1,11 +1,12 @@
 //! The judgement on one path of a selective rewind: may it go back, or did somebody else have a hand in it?
 
+use super::Conflict;
 use super::chain::{self, InForce};
-use super::{Conflict, same};
-use crate::owner::rows::ChangeRow;
-use crate::owner::{By, ChangeKind, Verdict};
-use crate::snapshot::known::Known;
-use crate::{Certainty, Node, fault};
+use crate::base::fault;
+use crate::history::owner::rows::ChangeRow;
+use crate::history::owner::{By, Certainty, ChangeKind, Verdict};
+use crate::snapshot::presence::Presence;
+use crate::store::tree::{Node, same};
 
 /// Whether `chain`, the changes in force since the target, can simply be taken back. `ours` says whose changes are to be taken back,
 /// which are those of `session` or of what it was forked from.
@@ -13,8 +14,8 @@ pub(super) fn judge(
     chain: &[InForce],
     ours: impl Fn(&ChangeRow) -> bool + Copy,
     session: Option<i64>,
-    target: Known,
-    now: Known,
+    target: Presence,
+    now: Presence,
 ) -> Option<Conflict> {
     let Some(now) = now.state() else { return Some(Conflict::NotCaptured) };
     let Some(target) = target.state() else { return Some(Conflict::UnknownThen) };
@@ -105,12 +106,13 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::snapshot::tree::Kind;
-    use crate::{ObjectId, WorkspacePath};
+    use crate::base::id::ObjectId;
+    use crate::base::path::WorkspacePath;
+    use crate::store::tree::NodeKind;
 
     fn file(content: &str) -> Option<Node> {
         let size = content.len() as u64;
-        Some(Node { kind: Kind::File, mode: 0o644, content: ObjectId::of(content.as_bytes()), size })
+        Some(Node { kind: NodeKind::File, mode: 0o644, content: ObjectId::of(content.as_bytes()), size })
     }
 
     fn change(session: Option<i64>, before: Option<Node>, after: Option<Node>) -> ChangeRow {
@@ -124,8 +126,8 @@ mod tests {
         chain::in_force(history, 0, &BTreeSet::new())
     }
 
-    fn known(node: Option<Node>) -> Known {
-        node.map_or(Known::Absent, Known::There)
+    fn known(node: Option<Node>) -> Presence {
+        node.map_or(Presence::Absent, Presence::There)
     }
 
     #[test]
@@ -152,7 +154,7 @@ mod tests {
         let hole = [change(Some(1), one, two), change(Some(1), three, two)];
         assert_eq!(verdict(&hole, two), Some(Conflict::ChangedSince), "a step that nobody recorded");
         let mine = in_force(&mine);
-        assert_eq!(judge(&mine, ours, Some(1), Known::Unknown, known(three)), Some(Conflict::UnknownThen));
-        assert_eq!(judge(&mine, ours, Some(1), known(one), Known::Unknown), Some(Conflict::NotCaptured));
+        assert_eq!(judge(&mine, ours, Some(1), Presence::Unknown, known(three)), Some(Conflict::UnknownThen));
+        assert_eq!(judge(&mine, ours, Some(1), known(one), Presence::Unknown), Some(Conflict::NotCaptured));
     }
 }

@@ -5,12 +5,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Plan, PlannedPath, outer, same};
-use crate::owner::rows::{self, ChangeRow};
-use crate::owner::{ChangeKind, Verdict, WindowId};
-use crate::{StoreError, Workspace, WorkspacePath};
+use super::{Plan, PlannedPath};
+use crate::base::path::WorkspacePath;
+use crate::history::owner::rows::{self, ChangeRow};
+use crate::history::owner::{ChangeKind, Verdict, WindowId};
+use crate::rewind::Rewinds;
+use crate::store::StoreError;
+use crate::store::tree::{comparable, same};
+use crate::workspace::Workspace;
 
-impl Workspace {
+impl Rewinds<&Workspace> {
     /// Whether `plan` differs from `seen`, an earlier plan of the same request, only in what the tool calls `ended` have written since.
     pub fn differs_by_last_writes(&self, seen: &Plan, plan: &Plan, ended: &[WindowId]) -> Result<bool, StoreError> {
         let head = |plan: &Plan| plan.conversation.as_ref().map(|planned| planned.from);
@@ -18,7 +22,7 @@ impl Workspace {
             return Ok(false);
         }
         let other = differing(seen, plan);
-        let past = rows::of_paths(&self.store, other.keys().copied())?;
+        let past = rows::of_paths(&self.0.store, other.keys().copied())?;
         let is_theirs = |change: &ChangeRow| {
             change.by.verdict != Verdict::Contested
                 && change.by.window.is_some_and(|window| ended.contains(&WindowId(window)))
@@ -47,7 +51,7 @@ fn differing<'a>(seen: &'a Plan, plan: &'a Plan) -> BTreeMap<&'a WorkspacePath, 
     }
     let (before, now) = (by_path(seen), by_path(plan));
     let names: BTreeSet<&WorkspacePath> = before.keys().chain(now.keys()).copied().collect();
-    let state = |path: &&PlannedPath| (outer(path.now.as_ref()), outer(path.result().as_ref()), path.choice);
+    let state = |path: &&PlannedPath| (comparable(path.now.as_ref()), comparable(path.result().as_ref()), path.choice);
     names
         .into_iter()
         .map(|name| (name, (before.get(name).copied(), now.get(name).copied())))

@@ -1,10 +1,11 @@
 //! Taking our changes out of a file that somebody else changed too, by three-way merge.
 
 use super::chain::InForce;
-use crate::Node;
-use crate::owner::ChangeKind;
-use crate::snapshot::tree::Kind;
-use crate::{ObjectId, StoreError, limits};
+use crate::base::id::ObjectId;
+use crate::base::limits;
+use crate::history::owner::ChangeKind;
+use crate::store::StoreError;
+use crate::store::tree::{Node, NodeKind};
 
 /// A file with our changes taken out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,7 +62,7 @@ pub(super) fn merge(
 }
 
 pub(super) fn is_mergeable(node: &Node) -> bool {
-    node.kind == Kind::File && node.size <= limits::MAX_MERGE
+    node.kind == NodeKind::File && node.size <= limits::MAX_MERGE
 }
 
 pub(super) fn is_binary(bytes: &[u8]) -> bool {

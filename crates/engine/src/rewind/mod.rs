@@ -11,9 +11,9 @@
 
 pub(crate) mod apply;
 mod chain;
+mod contested;
 pub(crate) mod converse;
 mod displaced;
-mod doubt;
 mod error;
 mod exact;
 pub(crate) mod files;
@@ -22,15 +22,13 @@ mod finish;
 pub(crate) mod fork;
 mod goal;
 mod hidden;
-pub(crate) mod intent;
 pub(crate) mod judge;
 mod last_writes;
-pub(crate) mod ledger;
 pub(crate) mod merge;
+mod not_restored;
 pub(crate) mod plan;
 mod prepare;
 pub(crate) mod recover;
-mod remains;
 mod replaced;
 mod stage;
 pub(crate) mod structure;
@@ -38,19 +36,41 @@ mod swap;
 
 use std::collections::BTreeMap;
 
-use crate::operation::MadeBy;
+use crate::base::id::{CheckpointId, EntryId, OperationId, SessionId};
+use crate::base::path::WorkspacePath;
+use crate::base::settings::Timestamp;
+use crate::history::operation::MadeBy;
+use crate::history::owner::Certainty;
+use crate::session::heads::Discard;
 use crate::session::{PlannedConversation, Scope};
-use crate::snapshot::beside::UncapturedChange;
-use crate::snapshot::tree::Kind;
-use crate::{Certainty, CheckpointId, EntryId, Gap, Node, OperationId, SessionId, Timestamp, WorkspacePath};
+use crate::snapshot::gaps::Gap;
+use crate::snapshot::uncaptured::UncapturedChange;
+use crate::store::tree::{Node, NodeKind, same};
+use crate::workspace::Workspace;
 
+pub use crate::history::ledger::LedgerItem;
 pub use error::RewindError;
 pub use fingerprint::{OPEN, with_any_head};
 pub use fork::{ForkFate, ForkUse, PlannedFork};
-pub use ledger::LedgerItem;
 pub use merge::Merged;
+pub use not_restored::NotRestored;
 pub use recover::{Recovered, RecoveryChoice};
-pub use remains::NotRestored;
+
+/// Rewinds of a workspace: going back to a point, undoing and redoing. From [`Workspace::rewinds`] and [`Workspace::rewinds_mut`].
+#[derive(Debug)]
+pub struct Rewinds<W>(pub(crate) W);
+
+impl Workspace {
+    /// Plans of rewinds, and what interrupted ones left.
+    pub fn rewinds(&self) -> Rewinds<&Self> {
+        Rewinds(self)
+    }
+
+    /// Rewinds: apply a plan, undo, redo, recover.
+    pub fn rewinds_mut(&mut self) -> Rewinds<&mut Self> {
+        Rewinds(self)
+    }
+}
 
 /// Where to go.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,18 +137,6 @@ pub enum Files {
     Selective,
     /// All.
     Exact,
-}
-
-/// Whether what leaves a conversation is removed at once, so that it cannot come back.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-#[serde(rename_all = "lowercase")]
-pub enum Discard {
-    /// It stays until retention takes it.
-    #[default]
-    No,
-    /// It goes.
-    Now,
 }
 
 /// What to do with a path that somebody else changed too.
@@ -253,7 +261,7 @@ impl Action {
             (_, None) => Self::Delete,
             (None, Some(_)) => Self::Recreate,
             (Some(now), Some(target)) => {
-                let content = now.kind == Kind::Directory || now.content == target.content;
+                let content = now.kind == NodeKind::Directory || now.content == target.content;
                 if now.kind == target.kind && content { Self::Mode } else { Self::Restore }
             }
         }
@@ -376,7 +384,7 @@ impl PlannedPath {
     /// Whether it is a directory, now and at the target as far as it is there.
     pub fn is_directory(&self) -> bool {
         let mut there = self.now.iter().chain(&self.target);
-        there.clone().next().is_some() && there.all(|node| node.kind == Kind::Directory)
+        there.clone().next().is_some() && there.all(|node| node.kind == NodeKind::Directory)
     }
 
     /// Whether this path keeps everything from being done.
@@ -596,16 +604,4 @@ pub struct Applied {
     /// Temporary names under which something stays that somebody put in a path's place meanwhile and that no store can
     /// hold.
     pub left_over: Vec<WorkspacePath>,
-}
-
-/// Whether two states of a path are the same. A directory's content is told by what is in it.
-pub(crate) fn same(a: Option<&Node>, b: Option<&Node>) -> bool {
-    outer(a) == outer(b)
-}
-
-/// What a state of a path is compared by; `None` if nothing is there.
-pub(crate) type Outer = Option<(Kind, u16, Option<crate::ObjectId>)>;
-
-pub(crate) fn outer(node: Option<&Node>) -> Outer {
-    node.map(|node| (node.kind, node.mode, (node.kind != Kind::Directory).then_some(node.content)))
 }

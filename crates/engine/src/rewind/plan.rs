@@ -9,35 +9,41 @@ use std::sync::Arc;
 use rusqlite::OptionalExtension;
 
 use super::chain::{self, InForce};
-use super::doubt::Doubtful;
+use super::contested::Doubtful;
 use super::fingerprint::ChangingDirectory;
 use super::goal::Resolved;
 use super::hidden::{self, HiddenReach, Saves, Scope};
 use super::structure::{self, Draft};
 use super::{
-    Action, BranchMoved, Conflict, Kept, KeptBecause, LedgerItem, Means, Merged, OnConflict, Plan, PlannedPath,
-    RewindError, RewindRequest, exact, judge, ledger, merge, same,
+    Action, BranchMoved, Conflict, Kept, KeptBecause, Means, Merged, OnConflict, Plan, PlannedPath, RewindError,
+    RewindRequest, exact, judge, merge,
 };
-use crate::operation::{self, MadeBy, Operation, OperationKind};
-use crate::owner::rows::{self, ChangeRow};
-use crate::owner::{ChangeKind, OpenWindow, attribute, window};
+use crate::base::fault;
+use crate::base::id::{ObjectId, SnapshotId};
+use crate::base::path::WorkspacePath;
+use crate::git::GitState;
+use crate::history::capture::evidence;
+use crate::history::checkpoint;
+use crate::history::codes::WITH_COMMANDS;
+use crate::history::ledger::{self, LedgerItem};
+use crate::history::lineage::Lineage;
+use crate::history::operation::{self, MadeBy, Operation, OperationKind};
+use crate::history::owner::rows::{self, ChangeRow};
+use crate::history::owner::{ChangeKind, OpenWindow, attribute, window};
 use crate::scan::rules::Outer;
-use crate::session::aim::add_left_before;
-use crate::session::lineage::Lineage;
-use crate::snapshot::aside;
-use crate::snapshot::beside::{self, Difference, UncapturedChange};
-use crate::snapshot::known::{Knower, Known};
-use crate::snapshot::tree::Kind;
-use crate::store::{CopyError, Store};
-use crate::take::knower;
-use crate::{Gap, GapKind, GitState, Node, ObjectId, SnapshotId, StoreError, WorkspacePath, checkpoint, fault};
+use crate::session::head_target::add_left_before;
+use crate::snapshot::gaps::{self, Gap};
+use crate::snapshot::presence::{Evidence, Presence};
+use crate::snapshot::uncaptured::{self, Difference, UncapturedChange};
+use crate::store::tree::{GapKind, Node, NodeKind, same};
+use crate::store::{CopyError, Store, StoreError};
 
 /// What is on disk, as far as a plan needs it.
 pub(crate) struct Now<'a> {
     pub(crate) store: &'a Store,
     pub(crate) root: BorrowedFd<'a>,
     pub(crate) snapshot: SnapshotId,
-    pub(crate) knower: Knower<'a>,
+    pub(crate) evidence: Evidence<'a>,
     pub(crate) git: GitState,
     /// Gives the content of a file that is on disk.
     pub(crate) read: &'a Read<'a>,
@@ -79,7 +85,7 @@ pub(crate) struct Made {
 
 /// Makes the plan for `request`, which `resolved` is about.
 pub(crate) fn make(request: &RewindRequest, resolved: &Resolved, now: &Now<'_>) -> Result<Made, RewindError> {
-    let then = knower(now.store, resolved.target()?)?;
+    let then = evidence(now.store, resolved.target()?)?;
     let mut draft = Draft::default();
     let save = match (&resolved.reverses, resolved.exact) {
         (Some(operation), _) => draft_reverse(request, resolved, operation, now, &then, &mut draft)?,
@@ -104,7 +110,7 @@ fn draft_selective(
     request: &RewindRequest,
     resolved: &Resolved,
     now: &Now<'_>,
-    then: &Knower<'_>,
+    then: &Evidence<'_>,
     draft: &mut Draft,
 ) -> Result<Saves, RewindError> {
     let session = resolved.session.ok_or(RewindError::Gone)?;
@@ -129,16 +135,16 @@ fn draft_selective(
             continue;
         }
         let (mut target, mut seen) = (then.at(&path)?, target_seq);
-        if target == Known::Unknown
+        if target == Presence::Unknown
             && let Some(seq) = rows::first_declared(now.store, &lineage, &path, target_seq)?
             && let Some(before_tool) = checkpoint::by_seq(now.store, seq)?
         {
-            target = knower(now.store, &before_tool)?.at(&path)?;
+            target = evidence(now.store, &before_tool)?.at(&path)?;
             seen = seq;
         }
         let chain = in_force_since(&history, seen, &undone);
         // What the session did is taken back already, and what is there now is somebody else's.
-        let made_now = match (now.knower.at(&path)?.state(), target.state()) {
+        let made_now = match (now.evidence.at(&path)?.state(), target.state()) {
             (Some(current), Some(target)) => {
                 let unseen = unseen(&path, &history, target, current, &open);
                 in_force_since(&history.iter().cloned().chain(unseen).collect::<Vec<_>>(), seen, &undone)
@@ -149,7 +155,7 @@ fn draft_selective(
         if !made_now.is_empty() && !made_now.iter().any(is_affair) {
             continue;
         }
-        if target == Known::Unknown && is_only_covered(&path, &chain, then, now, &mut covered, draft)? {
+        if target == Presence::Unknown && is_only_covered(&path, &chain, then, now, &mut covered, draft)? {
             continue;
         }
         draft_path(request, &path, &chain, ours, Some(session), target, now, draft)?;
@@ -165,13 +171,13 @@ fn draft_selective(
 fn draft_unseen(
     request: &RewindRequest,
     declared: Vec<(WorkspacePath, i64)>,
-    then: Option<&Knower<'_>>,
+    then: Option<&Evidence<'_>>,
     now: &Now<'_>,
     draft: &mut Draft,
 ) -> Result<(), RewindError> {
-    let mut before_tools: BTreeMap<i64, Option<Knower<'_>>> = BTreeMap::new();
+    let mut before_tools: BTreeMap<i64, Option<Evidence<'_>>> = BTreeMap::new();
     for (path, seq) in declared {
-        let is_known = |knower: &Knower<'_>| Ok::<_, StoreError>(knower.at(&path)? != Known::Unknown);
+        let is_known = |evidence: &Evidence<'_>| Ok::<_, StoreError>(evidence.at(&path)? != Presence::Unknown);
         if !request.covers(&path) || draft.paths.contains_key(&path) || then.map_or(Ok(false), is_known)? {
             continue;
         }
@@ -179,11 +185,11 @@ fn draft_unseen(
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(place) => {
                 let checkpoint = checkpoint::by_seq(now.store, seq)?;
-                place.insert(checkpoint.map(|checkpoint| knower(now.store, &checkpoint)).transpose()?)
+                place.insert(checkpoint.map(|checkpoint| evidence(now.store, &checkpoint)).transpose()?)
             }
         };
         if !before_tool.as_ref().map_or(Ok(false), is_known)? {
-            draft_path(request, &path, &[], |_| false, None, Known::Unknown, now, draft)?;
+            draft_path(request, &path, &[], |_| false, None, Presence::Unknown, now, draft)?;
         }
     }
     Ok(())
@@ -194,7 +200,7 @@ fn draft_reverse(
     resolved: &Resolved,
     operation: &Operation,
     now: &Now<'_>,
-    then: &Knower<'_>,
+    then: &Evidence<'_>,
     draft: &mut Draft,
 ) -> Result<Saves, RewindError> {
     let root = root_of(now.store, operation)?;
@@ -210,11 +216,13 @@ fn draft_reverse(
             continue;
         }
         let target = match history.first() {
-            Some(change) if change.kind != ChangeKind::Captured => change.before.map_or(Known::Absent, Known::There),
-            _ => Known::Unknown,
+            Some(change) if change.kind != ChangeKind::Captured => {
+                change.before.map_or(Presence::Absent, Presence::There)
+            }
+            _ => Presence::Unknown,
         };
         let chain = chain::in_force(history, 0, &undone);
-        if target == Known::Unknown && is_only_covered(&path, &chain, then, now, &mut covered, draft)? {
+        if target == Presence::Unknown && is_only_covered(&path, &chain, then, now, &mut covered, draft)? {
             continue;
         }
         draft_path(request, &path, &chain, ours, operation.session_seq, target, now, draft)?;
@@ -238,7 +246,7 @@ fn draft_reverse(
 fn is_only_covered(
     path: &WorkspacePath,
     chain: &[InForce],
-    then: &Knower<'_>,
+    then: &Evidence<'_>,
     now: &Now<'_>,
     covered: &mut BTreeSet<WorkspacePath>,
     draft: &mut Draft,
@@ -246,7 +254,7 @@ fn is_only_covered(
     if !judge::is_coverage_alone(chain) || !then.is_left_out(path)? {
         return Ok(false);
     }
-    if now.knower.at(path)? != Known::Unknown {
+    if now.evidence.at(path)? != Presence::Unknown {
         if path.parent().is_none_or(|parent| !covered.contains(&parent)) {
             draft.kept.push(Kept { path: path.clone(), why: KeptBecause::NotProven });
         }
@@ -257,7 +265,7 @@ fn is_only_covered(
 
 /// Whether two states of a path that is no directory are not the same.
 fn differs(one: Option<Node>, other: Option<Node>) -> bool {
-    let is_directory = one.or(other).is_some_and(|node| node.kind == Kind::Directory);
+    let is_directory = one.or(other).is_some_and(|node| node.kind == NodeKind::Directory);
     !is_directory && !same(one.as_ref(), other.as_ref())
 }
 
@@ -293,13 +301,13 @@ fn draft_path(
     chain: &[InForce],
     ours: impl Fn(&ChangeRow) -> bool + Copy,
     session: Option<i64>,
-    target: Known,
+    target: Presence,
     now: &Now<'_>,
     draft: &mut Draft,
 ) -> Result<(), RewindError> {
-    let known_now = now.knower.at(path)?;
+    let known_now = now.evidence.at(path)?;
     let conflict = judge::judge(chain, ours, session, target, known_now);
-    let node = |known: Known| known.state().flatten();
+    let node = |known: Presence| known.state().flatten();
     let mut planned = planned(request, path.clone(), conflict, node(known_now), node(target));
     planned.certainty = Some(judge::certainty(chain, ours));
     if conflict.is_some_and(Conflict::can_overwrite) {
@@ -341,13 +349,13 @@ fn changed_beside(
     request: &RewindRequest,
     resolved: &Resolved,
     now: &Now<'_>,
-    then: &Knower<'_>,
+    then: &Evidence<'_>,
 ) -> Result<Vec<UncapturedChange>, RewindError> {
-    let mut changes = beside::changes(then, &now.knower)?;
+    let mut changes = uncaptured::changes(then, &now.evidence)?;
     changes.retain(|change| request.covers(&change.path));
     let after = resolved.reverses.as_ref().and_then(|operation| operation.after).filter(|_| !changes.is_empty());
     if let Some(after) = after.map(|id| checkpoint::by_id(now.store, id)).transpose()?.flatten() {
-        let of_operation = beside::changes(then, &knower(now.store, &after)?)?;
+        let of_operation = uncaptured::changes(then, &evidence(now.store, &after)?)?;
         let is_its = |path: &WorkspacePath| of_operation.binary_search_by(|change| change.path.cmp(path)).is_ok();
         changes.retain(|change| is_its(&change.path));
     }
@@ -374,7 +382,7 @@ fn keep_new(changes: Vec<UncapturedChange>, mut draft: Draft) -> Draft {
 pub(super) fn damaged(store: &Store, plan: &Plan) -> Result<BTreeSet<WorkspacePath>, StoreError> {
     let mut damaged = BTreeSet::new();
     for path in plan.paths.iter().filter(|path| matches!(path.action, Action::Restore | Action::Recreate)) {
-        let Some(node) = path.target.filter(|node| node.kind != Kind::Directory) else { continue };
+        let Some(node) = path.target.filter(|node| node.kind != NodeKind::Directory) else { continue };
         match store.copy_content(node.content, &mut std::io::sink()) {
             Ok(()) => {}
             Err(CopyError::Store(StoreError::Missing { .. } | StoreError::Damaged { .. })) => {
@@ -448,7 +456,7 @@ fn finish(
     let running = window::at_work(now.store)?.into_iter();
     ledger.extend(running.map(|at_work| LedgerItem { kind: "running".to_owned(), what: at_work.tool, remedy: None }));
     ledger.extend(ledger::git_moves(&target.git, &now.git));
-    let mut gaps = aside::gaps(target.aside, |id| now.store.read(id).map(|(_, bytes)| bytes))?;
+    let mut gaps = gaps::gaps(target.aside, |id| now.store.read(id).map(|(_, bytes)| bytes))?;
     gaps.retain(|gap| request.covers(&gap.path));
     add_separated(now, &paths, &mut gaps)?;
     let foreign = match (resolved.exact, resolved.session) {
@@ -500,7 +508,8 @@ fn add_separated(now: &Now<'_>, paths: &[PlannedPath], gaps: &mut Vec<Gap>) -> R
             paths[at].result().is_some() && !same(paths[at].now.as_ref(), paths[at].result().as_ref())
         })
     };
-    let separated = now.knower.gaps()?.into_iter().filter(|gap| gap.kind == GapKind::HardLink && is_written(&gap.path));
+    let separated =
+        now.evidence.gaps()?.into_iter().filter(|gap| gap.kind == GapKind::HardLink && is_written(&gap.path));
     gaps.extend(separated);
     gaps.sort_unstable_by(|a, b| (&a.path, a.kind).cmp(&(&b.path, b.kind)));
     gaps.dedup();
@@ -508,7 +517,7 @@ fn add_separated(now: &Now<'_>, paths: &[PlannedPath], gaps: &mut Vec<Gap>) -> R
 }
 
 fn is_directory(path: &PlannedPath) -> bool {
-    path.now.or(path.target).is_some_and(|node| node.kind == Kind::Directory)
+    path.now.or(path.target).is_some_and(|node| node.kind == NodeKind::Directory)
 }
 
 fn branch_moved(then: &GitState, now: &GitState) -> Option<BranchMoved> {
@@ -535,8 +544,8 @@ fn newest(store: &Store) -> Result<i64, StoreError> {
 pub(super) fn commands_since(store: &Store, seq: i64) -> Result<Vec<LedgerItem>, StoreError> {
     let tools: Vec<String> = store.db().read(|connection| {
         let mut statement = connection.prepare_cached(
-            "SELECT tool FROM windows LEFT JOIN operations ON operations.seq = windows.operation
-             WHERE opened >= ? AND everything IN (1, 3) AND coalesce(operations.undone, 0) = 0 ORDER BY windows.seq",
+            &format!("SELECT tool FROM windows LEFT JOIN operations ON operations.seq = windows.operation
+             WHERE opened >= ? AND everything IN {WITH_COMMANDS} AND coalesce(operations.undone, 0) = 0 ORDER BY windows.seq"),
         )?;
         statement.query_map([seq], |row| row.get(0))?.collect()
     })?;

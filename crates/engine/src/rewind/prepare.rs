@@ -3,29 +3,29 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::os::fd::BorrowedFd;
 
-use super::converse;
 use super::displaced::Captured;
 use super::goal::{self, Resolved};
 use super::hidden::Saves;
-use super::intent::{self, Intent, Item, Stage};
 use super::plan::{self, Made, Now};
 use super::stage::mark_damaged;
-use super::{NewRewind, OnConflict, Plan, PlannedPath, RewindError, RewindRequest, same};
-use crate::checkpoint::{Origin, Purpose, RuleChanges};
-use crate::operation::{self, MadeBy, NewOperation};
+use super::{NewRewind, OnConflict, Plan, PlannedPath, RewindError, RewindRequest, converse};
+use crate::base::path::WorkspacePath;
+use crate::base::progress::Progress;
+use crate::base::settings::Environment;
+use crate::git::{self, GitState};
+use crate::history::capture::{self, Failure, Scene};
+use crate::history::checkpoint::{Checkpoint, NewCheckpoint, Origin, Purpose, RuleChanges};
+use crate::history::intent::{self, Intent, Item, Stage};
+use crate::history::operation::{self, MadeBy, NewOperation};
+use crate::rewind::Rewinds;
 use crate::scan::rules::Rules;
-use crate::scan::stat;
-use crate::scan::{Scanner, open};
+use crate::scan::{Scanner, open, stat};
 use crate::session::heads::{self, Moved};
-use crate::snapshot::known::Knower;
-use crate::snapshot::tree::Kind;
-use crate::store::{Durability, Effort, Kind as ObjectKind, Store};
-use crate::take::{self, Failure, Scene};
-use crate::view::Hashing;
-use crate::workspace::counters;
-use crate::{
-    Checkpoint, Environment, GitState, NewCheckpoint, Node, Progress, StoreError, Workspace, WorkspacePath, git,
-};
+use crate::snapshot::presence::Evidence;
+use crate::store::tree::{Node, NodeKind, same};
+use crate::store::{Durability, Effort, ObjectKind, Store, StoreError};
+use crate::workspace::view::Hashing;
+use crate::workspace::{Workspace, counters};
 
 /// A plan that is about to be carried out: its safety snapshot is taken and its intent is durable.
 pub(super) struct Prepared {
@@ -45,55 +45,6 @@ pub(super) enum Preparation {
 }
 
 impl Workspace {
-    /// Works out what a rewind would do. Writes nothing.
-    pub fn plan(&self, request: &RewindRequest, progress: &dyn Progress) -> Result<Plan, RewindError> {
-        let store = &self.store;
-        let resolved = goal::resolve(store, &request.goal)?;
-        if let Some(fork) = resolved.fork {
-            return self.plan_fork(&resolved, fork);
-        }
-        if let Some(aim) = converse::only_conversation(&resolved) {
-            return self.plan_conversation(aim, &resolved.what);
-        }
-        let mut rules = self.rules()?;
-        let mut scanner = Scanner::open(&self.env.root, store.dir(), self.env.threads)?;
-        scanner.fit_to(counters(store)?, |id, _| store.contains(id))?;
-        let git = git::state(&self.env.root);
-        // A later scan gives only what an earlier one has not.
-        let mut objects = HashMap::new();
-        loop {
-            let sink = Hashing::default();
-            let scanned = scanner.scan(&rules, &sink, progress)?;
-            objects.extend(sink.into_objects());
-            let knower = Knower::new(scanned.snapshot.0, scanned.aside, BTreeSet::new(), |id| match objects.get(&id) {
-                Some(bytes) => Ok(bytes.clone()),
-                None => Ok(store.read(id)?.1),
-            });
-            let read = |path: &WorkspacePath, node: &Node| read_current(scanner.root_fd(), path, node);
-            let now = Now {
-                store,
-                root: scanner.root_fd(),
-                snapshot: scanned.snapshot,
-                knower: knower.having_sought(take::sought(&rules)),
-                git: git.clone(),
-                read: &read,
-                root_path: &self.env.root,
-                aside: scanned.aside,
-                outer: rules.outer.clone(),
-                saved: &rules.saved,
-                parted: &rules.parted,
-                save_hidden: self.env.settings.save_hidden,
-            };
-            let Made { mut plan, uncaptured, save } = plan::make(request, &resolved, &now)?;
-            drop(now);
-            if !capture(&mut rules, &uncaptured, &save) {
-                let damaged = plan::damaged(store, &plan)?;
-                mark_damaged(&mut plan, &damaged, request);
-                return Ok(plan);
-            }
-        }
-    }
-
     /// Scans into the store and makes the plan. If it can be carried out, commits the safety snapshot with the operation
     /// and its intent.
     pub(super) fn prepare(
@@ -108,7 +59,7 @@ impl Workspace {
         let git = git::state(&self.env.root);
         let mut rules = self.rules()?;
         loop {
-            let scene = take::scan(&self.store, &mut self.scanner, &rules, effort, progress)?;
+            let scene = capture::scan(&self.store, &mut self.scanner, &rules, effort, progress)?;
             let made = make(request, resolved, self.scanner.root_fd(), &scene, &git, &rules, &self.env);
             let outcome = match made {
                 Err(err) => Err(Preparation::Refused(err)),
@@ -143,6 +94,58 @@ impl Workspace {
     }
 }
 
+impl Rewinds<&Workspace> {
+    /// Works out what a rewind would do. Writes nothing.
+    pub fn plan(&self, request: &RewindRequest, progress: &dyn Progress) -> Result<Plan, RewindError> {
+        let store = &self.0.store;
+        let resolved = goal::resolve(store, &request.goal)?;
+        if let Some(fork) = resolved.fork {
+            return self.0.plan_fork(&resolved, fork);
+        }
+        if let Some(aim) = converse::only_conversation(&resolved) {
+            return self.0.plan_conversation(aim, &resolved.what);
+        }
+        let mut rules = self.0.rules()?;
+        let mut scanner = Scanner::open(&self.0.env.root, store.dir(), self.0.env.threads)?;
+        scanner.fit_to(counters(store)?, |id, _| store.contains(id))?;
+        let git = git::state(&self.0.env.root);
+        // A later scan gives only what an earlier one has not.
+        let mut objects = HashMap::new();
+        loop {
+            let sink = Hashing::default();
+            let scanned = scanner.scan(&rules, &sink, progress)?;
+            objects.extend(sink.into_objects());
+            let evidence =
+                Evidence::new(scanned.snapshot.0, scanned.aside, BTreeSet::new(), |id| match objects.get(&id) {
+                    Some(bytes) => Ok(bytes.clone()),
+                    None => Ok(store.read(id)?.1),
+                });
+            let read = |path: &WorkspacePath, node: &Node| read_current(scanner.root_fd(), path, node);
+            let now = Now {
+                store,
+                root: scanner.root_fd(),
+                snapshot: scanned.snapshot,
+                evidence: evidence.having_sought(capture::sought(&rules)),
+                git: git.clone(),
+                read: &read,
+                root_path: &self.0.env.root,
+                aside: scanned.aside,
+                outer: rules.outer.clone(),
+                saved: &rules.saved,
+                parted: &rules.parted,
+                save_hidden: self.0.env.settings.save_hidden,
+            };
+            let Made { mut plan, uncaptured, save } = plan::make(request, &resolved, &now)?;
+            drop(now);
+            if !capture(&mut rules, &uncaptured, &save) {
+                let damaged = plan::damaged(store, &plan)?;
+                mark_damaged(&mut plan, &damaged, request);
+                return Ok(plan);
+            }
+        }
+    }
+}
+
 fn make(
     request: &RewindRequest,
     resolved: &Resolved,
@@ -157,7 +160,7 @@ fn make(
         store: scene.store,
         root,
         snapshot: scene.scanned.snapshot,
-        knower: scene.knower(),
+        evidence: scene.evidence(),
         git: git.clone(),
         read: &read,
         root_path: &env.root,
@@ -245,7 +248,8 @@ pub(super) fn insert_operation(
         OnConflict::Merge => !same(path.result().as_ref(), path.target.as_ref()),
         OnConflict::Overwrite | OnConflict::Stop => false,
     });
-    let mut moved = resolved.aim.as_ref().map(|aim| aim.moved(new, kept.map(|path| heads::name(&path.path))));
+    let mut moved =
+        resolved.aim.as_ref().map(|aim| aim.moved(new.note, new.at, kept.map(|path| heads::name(&path.path))));
     // The model knows what it asked for.
     moved.iter_mut().filter(|_| made_by == MadeBy::Model).for_each(|moved| moved.note = None);
     moved.as_ref().map_or(Ok(()), |moved| moved.store(tx, seq))?;
@@ -256,7 +260,7 @@ pub(super) fn insert_operation(
 fn items(plan: &Plan, new: &NewRewind) -> Vec<Item> {
     let changing = |path: &&PlannedPath| !same(path.now.as_ref(), path.result().as_ref());
     let changing: Vec<&PlannedPath> = plan.paths.iter().filter(changing).collect();
-    let is_directory = |node: Option<Node>| node.is_some_and(|node| node.kind == Kind::Directory);
+    let is_directory = |node: Option<Node>| node.is_some_and(|node| node.kind == NodeKind::Directory);
     // Directories that are not there before or after cannot hold temporary files.
     let passing: BTreeSet<&WorkspacePath> = changing
         .iter()
@@ -297,7 +301,7 @@ fn loosened(root: BorrowedFd<'_>, items: &[Item]) -> Vec<(WorkspacePath, u16)> {
     let locks = |mode: u16| mode & 0o300 != 0o300;
     let is_locked_after = |path: &WorkspacePath| {
         let item = items.binary_search_by(|item| item.path.cmp(path)).ok().map(|at| &items[at]);
-        item.and_then(|item| item.after).is_some_and(|after| after.kind == Kind::Directory && locks(after.mode))
+        item.and_then(|item| item.after).is_some_and(|after| after.kind == NodeKind::Directory && locks(after.mode))
     };
     directories
         .into_iter()
@@ -325,5 +329,5 @@ fn read_current(root: BorrowedFd<'_>, path: &WorkspacePath, node: &Node) -> Resu
     let read = open::file(root, path.as_bytes())
         .map_err(std::io::Error::from)
         .and_then(|file| file.take(node.size + 1).read_to_end(&mut content));
-    Ok((read.is_ok() && crate::ObjectId::of(&content) == node.content).then_some(content))
+    Ok((read.is_ok() && crate::base::id::ObjectId::of(&content) == node.content).then_some(content))
 }

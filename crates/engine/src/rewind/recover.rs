@@ -9,15 +9,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::displaced::Patience;
+use super::displaced::{self, Patience};
 use super::files::{Failed, StageError};
 use super::finish::Finish;
-use super::intent::{self, Intent, Item, Stage};
-use super::{Discard, RewindError, apply, displaced, same};
-use crate::operation::{self, Operation, OperationState};
+use super::{RewindError, apply};
+use crate::base::id::{CheckpointId, ObjectId, OperationId};
+use crate::base::path::WorkspacePath;
+use crate::base::settings::Timestamp;
+use crate::history::intent::{self, Intent, Item, Stage};
+use crate::history::operation::{self, Operation, OperationState};
+use crate::rewind::Rewinds;
+use crate::session::Discard;
 use crate::session::heads::Moved;
-use crate::snapshot::tree::Kind;
-use crate::{CheckpointId, Node, ObjectId, OperationId, Timestamp, Workspace, WorkspacePath};
+use crate::store::tree::{Node, NodeKind, same};
+use crate::workspace::Workspace;
 
 /// What to do if files were changed after the crash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,68 +60,10 @@ enum Standing {
 
 /// Stands for a thing that cannot be captured: no state that was captured equals it.
 fn nothing_captured() -> Node {
-    Node { kind: Kind::File, mode: u16::MAX, content: ObjectId::default(), size: 0 }
+    Node { kind: NodeKind::File, mode: u16::MAX, content: ObjectId::default(), size: 0 }
 }
 
 impl Workspace {
-    /// The operation that was interrupted, if one was. Reads only.
-    pub fn interrupted(&self) -> Result<Option<Operation>, crate::StoreError> {
-        operation::pending(&self.store)
-    }
-
-    /// Paths that somebody saved while `operation` was replacing them: taking the operation back brings that back.
-    pub fn displaced(&self, operation: OperationId) -> Result<Vec<WorkspacePath>, crate::StoreError> {
-        operation::displaced(&self.store, operation)
-    }
-
-    /// Temporary names of operations that are done, under which something had to stay. Reads only.
-    pub fn left_over(&self) -> Result<Vec<WorkspacePath>, crate::StoreError> {
-        let intents = intent::all(&self.store)?.into_iter().filter(|intent| intent.stage == Stage::Done);
-        let held = intents.flat_map(|intent| displaced::possibly_held(&intent.items));
-        let files = self.files();
-        Ok(held.map(|held| held.temp).filter(|temp| !matches!(files.look(temp), Ok(None))).collect())
-    }
-
-    /// Finishes or takes back an interrupted rewind. `after` becomes the checkpoint after it.
-    pub fn recover(
-        &mut self,
-        choice: RecoveryChoice,
-        after: CheckpointId,
-        at: Timestamp,
-    ) -> Result<Recovered, RewindError> {
-        if intent::all(&self.store)?.is_empty() {
-            return Ok(Recovered::Nothing);
-        }
-        // Waits for whoever is still at it; what is pending then is a dead process's.
-        let _own = self.store.own()?;
-        let Some(intent) = intent::all(&self.store)?.into_iter().next() else { return Ok(Recovered::Nothing) };
-        let operation = operation::by_seq(&self.store, intent.operation)?.ok_or(RewindError::Gone)?;
-        match intent.stage {
-            Stage::Staging => {
-                self.forget(&intent, operation.id)?;
-                Ok(Recovered::TakenBack(operation))
-            }
-            Stage::Done => {
-                let held = displaced::possibly_held(&intent.items);
-                self.clean_up(&intent, &held, &BTreeMap::new(), Patience::default())?;
-                let paths = self.left_over()?;
-                if paths.is_empty() { Ok(Recovered::Nothing) } else { Err(RewindError::LeftOver { paths }) }
-            }
-            Stage::Armed => {
-                let moved = self.store.db().read(|connection| Moved::by_seq(connection, operation.seq))?;
-                let discards = moved.is_some_and(|moved| moved.discard == Discard::Now);
-                if discards {
-                    self.store.db().erase_deleted()?;
-                }
-                let recovered = self.recover_armed(&intent, operation, choice, after, at);
-                if discards {
-                    self.store.db().erase();
-                }
-                recovered
-            }
-        }
-    }
-
     fn recover_armed(
         &mut self,
         intent: &Intent,
@@ -206,7 +153,7 @@ impl Workspace {
         }
         let now = self.state(&item.path)?;
         let is = |wanted: &Option<Node>| same(now.as_ref(), wanted.as_ref());
-        let is_directory = |node: &Option<Node>| node.is_some_and(|node| node.kind == Kind::Directory);
+        let is_directory = |node: &Option<Node>| node.is_some_and(|node| node.kind == NodeKind::Directory);
         Ok(if is(&item.after) {
             Standing::After
         } else if is(&item.before) {
@@ -226,7 +173,7 @@ impl Workspace {
     /// Whether what was at the path was set aside, so that nothing is there for the moment. A file that takes a file's place is
     /// exchanged with it, where the file system can do that: if nothing is there then, somebody has deleted it.
     fn is_set_aside(&self, item: &Item) -> Result<bool, Failed> {
-        let for_a_directory = item.after.is_some_and(|after| after.kind == Kind::Directory);
+        let for_a_directory = item.after.is_some_and(|after| after.kind == NodeKind::Directory);
         Ok(self.state(&item.aside())?.is_some() || for_a_directory && self.state(&item.temp)?.is_some())
     }
 
@@ -250,10 +197,10 @@ impl Workspace {
         let failed = |err: Errno| files.failed("read", path)(err);
         let Some(seen) = files.look(path).map_err(failed)? else { return Ok(None) };
         let (kind, mode, content, size) = match seen.facts.file_type() {
-            FileType::Directory => (Kind::Directory, seen.facts.permissions(), ObjectId::default(), 0),
+            FileType::Directory => (NodeKind::Directory, seen.facts.permissions(), ObjectId::default(), 0),
             FileType::Symlink => {
                 let target = files.read_link(path).map_err(failed)?;
-                (Kind::Symlink, 0, ObjectId::of(&target), target.len() as u64)
+                (NodeKind::Symlink, 0, ObjectId::of(&target), target.len() as u64)
             }
             FileType::RegularFile => {
                 let mut file = match files.open(path) {
@@ -266,11 +213,73 @@ impl Workspace {
                 let size = std::io::copy(&mut file, &mut hasher)
                     .map_err(|err| failed(Errno::from_io_error(&err).unwrap_or(Errno::IO)))?;
                 let content = ObjectId::from_bytes(*hasher.finalize().as_bytes());
-                (Kind::File, seen.facts.permissions(), content, size)
+                (NodeKind::File, seen.facts.permissions(), content, size)
             }
             _ => return Ok(Some(nothing_captured())),
         };
         Ok(Some(Node { kind, mode, content, size }))
+    }
+}
+
+impl Rewinds<&Workspace> {
+    /// The operation that was interrupted, if one was. Reads only.
+    pub fn interrupted(&self) -> Result<Option<Operation>, crate::store::StoreError> {
+        operation::pending(&self.0.store)
+    }
+
+    /// Paths that somebody saved while `operation` was replacing them: taking the operation back brings that back.
+    pub fn displaced(&self, operation: OperationId) -> Result<Vec<WorkspacePath>, crate::store::StoreError> {
+        operation::displaced(&self.0.store, operation)
+    }
+
+    /// Temporary names of operations that are done, under which something had to stay. Reads only.
+    pub fn left_over(&self) -> Result<Vec<WorkspacePath>, crate::store::StoreError> {
+        let intents = intent::all(&self.0.store)?.into_iter().filter(|intent| intent.stage == Stage::Done);
+        let held = intents.flat_map(|intent| displaced::possibly_held(&intent.items));
+        let files = self.0.files();
+        Ok(held.map(|held| held.temp).filter(|temp| !matches!(files.look(temp), Ok(None))).collect())
+    }
+}
+
+impl Rewinds<&mut Workspace> {
+    /// Finishes or takes back an interrupted rewind. `after` becomes the checkpoint after it.
+    pub fn recover(
+        &mut self,
+        choice: RecoveryChoice,
+        after: CheckpointId,
+        at: Timestamp,
+    ) -> Result<Recovered, RewindError> {
+        if intent::all(&self.0.store)?.is_empty() {
+            return Ok(Recovered::Nothing);
+        }
+        // Waits for whoever is still at it; what is pending then is a dead process's.
+        let _own = self.0.store.own()?;
+        let Some(intent) = intent::all(&self.0.store)?.into_iter().next() else { return Ok(Recovered::Nothing) };
+        let operation = operation::by_seq(&self.0.store, intent.operation)?.ok_or(RewindError::Gone)?;
+        match intent.stage {
+            Stage::Staging => {
+                self.0.forget(&intent, operation.id)?;
+                Ok(Recovered::TakenBack(operation))
+            }
+            Stage::Done => {
+                let held = displaced::possibly_held(&intent.items);
+                self.0.clean_up(&intent, &held, &BTreeMap::new(), Patience::default())?;
+                let paths = self.0.rewinds().left_over()?;
+                if paths.is_empty() { Ok(Recovered::Nothing) } else { Err(RewindError::LeftOver { paths }) }
+            }
+            Stage::Armed => {
+                let moved = self.0.store.db().read(|connection| Moved::by_seq(connection, operation.seq))?;
+                let discards = moved.is_some_and(|moved| moved.discard == Discard::Now);
+                if discards {
+                    self.0.store.db().erase_deleted()?;
+                }
+                let recovered = self.0.recover_armed(&intent, operation, choice, after, at);
+                if discards {
+                    self.0.store.db().erase();
+                }
+                recovered
+            }
+        }
     }
 }
 
@@ -288,7 +297,7 @@ fn remaining(item: Item, standing: Standing, choice: RecoveryChoice) -> Option<I
         (Standing::Other, _) => None,
         (Standing::After, false) | (Standing::Before, true) => {
             // A directory is made before it has its permissions.
-            let directory = item.after.filter(|node| node.kind == Kind::Directory)?;
+            let directory = item.after.filter(|node| node.kind == NodeKind::Directory)?;
             Some(Item { before: Some(directory), ..item })
         }
         (Standing::Before, false) | (Standing::After, true) | (Standing::Between, _) => Some(item),

@@ -5,9 +5,9 @@
 use std::collections::BTreeSet;
 
 use super::merge::{is_binary, is_mergeable};
-use crate::owner::rows::ChangeRow;
-use crate::snapshot::tree::Kind;
-use crate::{Node, StoreError};
+use crate::history::owner::rows::ChangeRow;
+use crate::store::StoreError;
+use crate::store::tree::{Node, NodeKind};
 
 /// Whether nothing that `change` led to is left in `later`. `read` gives contents.
 pub(super) fn is_replaced(
@@ -20,8 +20,8 @@ pub(super) fn is_replaced(
     Ok(match (after.kind, later.kind) {
         (one, other) if one != other => true,
         _ if has_set_mode && after.mode == later.mode => false,
-        (Kind::Directory, _) => has_set_mode,
-        (Kind::Symlink, _) => after.content != later.content,
+        (NodeKind::Directory, _) => has_set_mode,
+        (NodeKind::Symlink, _) => after.content != later.content,
         _ if !is_mergeable(&after) || !is_mergeable(later) => false,
         _ => match (read(&after)?, read(later)?) {
             (Some(after), Some(later)) => have_nothing_in_common(&after, &later),

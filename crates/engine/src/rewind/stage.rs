@@ -6,11 +6,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::apply::rolled_back;
 use super::displaced::Captured;
 use super::files::{MANY, StageError};
-use super::intent::{self, Intent, Item};
 use super::{Conflict, Plan, RewindError, RewindRequest};
+use crate::base::path::WorkspacePath;
+use crate::base::{fault, limits};
+use crate::history::intent::{self, Intent, Item};
 use crate::scan::stat::Facts;
-use crate::snapshot::tree::Kind;
-use crate::{Node, StoreError, Workspace, WorkspacePath, fault, limits};
+use crate::store::StoreError;
+use crate::store::tree::{Node, NodeKind};
+use crate::workspace::Workspace;
 
 impl Workspace {
     /// Writes every new file beside its target and makes it durable; then makes sure that nobody has changed anything
@@ -120,7 +123,7 @@ fn is_as_captured(item: &Item, now: Option<Facts>, then: Option<&Captured>) -> b
         (None, now, _) => now.is_none(),
         (Some(_), None, _) => false,
         // Of a directory only what it is: its times move with what is in it, and its permissions may be loosened.
-        (Some(before), Some(now), _) if before.kind == Kind::Directory => {
+        (Some(before), Some(now), _) if before.kind == NodeKind::Directory => {
             now.file_type() == rustix::fs::FileType::Directory
         }
         (Some(_), Some(now), Some(then)) => now == then.facts,

@@ -6,12 +6,14 @@ use rustix::fs::Dir;
 use rustix::io::Errno;
 
 use super::plan::{Now, planned};
-use super::{Conflict, Kept, KeptBecause, PlannedPath, RewindError, RewindRequest, same};
+use super::{Conflict, Kept, KeptBecause, PlannedPath, RewindError, RewindRequest};
+use crate::base::id::ObjectId;
+use crate::base::path::WorkspacePath;
 use crate::scan::open;
-use crate::snapshot::beside::UncapturedChange;
-use crate::snapshot::known::{Knower, Known};
-use crate::snapshot::tree::Kind;
-use crate::{Node, ObjectId, StoreError, WorkspacePath};
+use crate::snapshot::presence::{Evidence, Presence};
+use crate::snapshot::uncaptured::UncapturedChange;
+use crate::store::StoreError;
+use crate::store::tree::{Node, NodeKind, same};
 
 /// A plan in the making.
 #[derive(Debug, Default)]
@@ -32,7 +34,7 @@ impl Draft {
     }
 
     /// What will be at `path`, if open decisions are made for the plan; `None` if nobody knows.
-    fn outcome(&self, path: &WorkspacePath, now: &Knower<'_>) -> Result<Option<Option<Node>>, StoreError> {
+    fn outcome(&self, path: &WorkspacePath, now: &Evidence<'_>) -> Result<Option<Option<Node>>, StoreError> {
         match self.paths.get(path) {
             Some(planned) => Ok(Some(planned.aim())),
             None => Ok(now.at(path)?.state()),
@@ -45,7 +47,7 @@ pub(crate) fn settle(
     request: &RewindRequest,
     exact: bool,
     now: &Now<'_>,
-    then: &Knower<'_>,
+    then: &Evidence<'_>,
     draft: &mut Draft,
 ) -> Result<(), RewindError> {
     refuse_the_impossible(request, exact, now, draft)?;
@@ -124,7 +126,7 @@ fn parents_can_be_directories(path: &WorkspacePath, now: &Now<'_>, draft: &Draft
                 let may_go_back = planned.conflict.is_none_or(Conflict::can_overwrite);
                 may_stay || may_go_back && is_directory(planned.target)
             }
-            None => now.knower.at(&parent)?.state().is_some_and(|state| state.is_none() || is_directory(state)),
+            None => now.evidence.at(&parent)?.state().is_some_and(|state| state.is_none() || is_directory(state)),
         };
         if !can_be {
             return Ok(false);
@@ -144,7 +146,7 @@ fn can_empty(path: &WorkspacePath, now: &Now<'_>, draft: &Draft) -> Result<bool,
 }
 
 fn is_directory(node: Option<Node>) -> bool {
-    node.is_some_and(|node| node.kind == Kind::Directory)
+    node.is_some_and(|node| node.kind == NodeKind::Directory)
 }
 
 /// Adds missing directories above `path`; returns whether all of them can be directories.
@@ -152,18 +154,18 @@ fn ensure_parents(
     request: &RewindRequest,
     path: &WorkspacePath,
     now: &Now<'_>,
-    then: &Knower<'_>,
+    then: &Evidence<'_>,
     draft: &mut Draft,
 ) -> Result<bool, RewindError> {
     let mut parents: Vec<WorkspacePath> = std::iter::successors(path.parent(), WorkspacePath::parent).collect();
     parents.reverse();
     for parent in parents {
-        match draft.outcome(&parent, &now.knower)? {
-            Some(Some(node)) if node.kind == Kind::Directory => {}
+        match draft.outcome(&parent, &now.evidence)? {
+            Some(Some(node)) if node.kind == NodeKind::Directory => {}
             Some(None) if !draft.paths.contains_key(&parent) => {
                 let node = match then.at(&parent)? {
-                    Known::There(node) if node.kind == Kind::Directory => node,
-                    _ => Node { kind: Kind::Directory, mode: 0o755, content: ObjectId::default(), size: 0 },
+                    Presence::There(node) if node.kind == NodeKind::Directory => node,
+                    _ => Node { kind: NodeKind::Directory, mode: 0o755, content: ObjectId::default(), size: 0 },
                 };
                 draft.add(planned(request, parent, None, None, Some(node)));
             }

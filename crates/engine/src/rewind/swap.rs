@@ -10,10 +10,11 @@ use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
 use super::files::{Failed, Files, is_mode_only};
-use super::intent::Item;
+use crate::base::fault;
+use crate::base::path::WorkspacePath;
+use crate::history::intent::Item;
 use crate::scan::stat::look;
-use crate::snapshot::tree::Kind;
-use crate::{Node, WorkspacePath, fault};
+use crate::store::tree::{Node, NodeKind};
 
 /// Something that was done, and how to take it back.
 #[derive(Debug)]
@@ -36,7 +37,7 @@ impl Files<'_> {
     /// Takes away what must go before anything can come: files under their temporary names, directories if they are
     /// empty. A directory that is not stays, and `false` says so.
     pub(crate) fn remove(&self, item: &Item, done: &mut Vec<Done>) -> Result<bool, Failed> {
-        let is_directory = |node: &Option<Node>| node.is_some_and(|node| node.kind == Kind::Directory);
+        let is_directory = |node: &Option<Node>| node.is_some_and(|node| node.kind == NodeKind::Directory);
         let (from, to) = (is_directory(&item.before), is_directory(&item.after));
         if item.before.is_none() || (from && to) || (!from && !to && item.after.is_some()) {
             return Ok(true);
@@ -89,7 +90,7 @@ impl Files<'_> {
         let Some(after) = &item.after else { return Ok(()) };
         let path = &item.path;
         fault::step().map_err(self.failed_io("write", path))?;
-        if after.kind == Kind::Directory {
+        if after.kind == NodeKind::Directory {
             let directory = self.directory_of(path).map_err(self.failed("create", path))?;
             return match rustix::fs::mkdirat(directory, path.file_name(), Mode::from_raw_mode(0o700)) {
                 Ok(()) => {
@@ -130,7 +131,7 @@ impl Files<'_> {
 
     /// Puts what was displaced to `temp` back in its place, and what has come there under `temp`.
     pub(crate) fn give_back(&self, item: &Item, temp: &WorkspacePath) -> Result<(), Errno> {
-        if item.after.is_some_and(|after| after.kind == Kind::Directory) {
+        if item.after.is_some_and(|after| after.kind == NodeKind::Directory) {
             // There may be something in it by now.
             return Err(Errno::NOTEMPTY);
         }

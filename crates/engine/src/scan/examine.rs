@@ -11,8 +11,8 @@ use super::list::Rematch;
 use super::rules::{Rules, is_rule_file};
 use super::stat::{Facts, Seen, look, seen};
 use super::{ScanError, Scanner, open};
-use crate::limits;
-use crate::path::join;
+use crate::base::limits;
+use crate::base::path::join;
 
 /// What has to be looked into.
 #[derive(Debug, Default)]
@@ -71,7 +71,7 @@ impl Scanner {
     /// Returns whether the directory's block is sound.
     fn examine_directory(&self, id: DirectoryId, work: &mut Work) -> bool {
         if let Some(directory) = self.index.open.get(&id) {
-            let entries = directory.entries.iter().map(|entry| Known {
+            let entries = directory.entries.iter().map(|entry| Presence {
                 name: &entry.name,
                 kind: entry.kind,
                 facts: entry.facts,
@@ -84,7 +84,7 @@ impl Scanner {
         if !block.is_sound() {
             return false;
         }
-        let entries = block.entries().enumerate().map(|(position, entry)| Known {
+        let entries = block.entries().enumerate().map(|(position, entry)| Presence {
             name: block.name_at(position),
             kind: entry.kind(),
             facts: entry.facts(),
@@ -100,7 +100,7 @@ impl Scanner {
         path: &[u8],
         facts: &Facts,
         flags: Flags,
-        entries: impl Iterator<Item = Known<'a>>,
+        entries: impl Iterator<Item = Presence<'a>>,
         work: &mut Work,
     ) {
         // Names are looked up in the directory's own handle: that is quicker than walking down its path for each.
@@ -115,7 +115,7 @@ impl Scanner {
         if now.facts != *facts || now.dev != self.root_dev || unsettled || !self.trust.directory_times {
             work.relist.insert(id, Rematch::No);
         }
-        for known in entries.filter(Known::is_examined) {
+        for known in entries.filter(Presence::is_examined) {
             match look(&fd, known.name) {
                 Ok(seen) if seen.facts == known.facts && !known.unsettled => {}
                 Ok(seen) if seen.facts.file_type() == known.facts.file_type() && !is_rule_file(known.name) => {
@@ -178,14 +178,14 @@ impl Scanner {
 }
 
 /// What the index says of an entry.
-struct Known<'a> {
+struct Presence<'a> {
     name: &'a [u8],
     kind: EntryKind,
     facts: Facts,
     unsettled: bool,
 }
 
-impl Known<'_> {
+impl Presence<'_> {
     /// Subdirectories are examined on their own, and of what is ignored only files of rules matter.
     fn is_examined(&self) -> bool {
         match self.kind {

@@ -11,15 +11,17 @@ use std::os::unix::ffi::OsStrExt;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
+use super::dir_listing::{self, Listed};
 use super::examine::Work;
 use super::index::{Directory, DirectoryId, Entry, EntryKind, ROOT};
-use super::listed::{self, Listed};
 use super::rules::{Chain, Rules, Verdict, is_rule_file, is_version_control};
 use super::stat::{Seen, look};
-use super::{Phase, Progress, ScanError, Scanner, Step, open};
-use crate::path::join;
-use crate::snapshot::tree::GapKind;
-use crate::{ObjectId, fault};
+use super::{ScanError, Scanner, open};
+use crate::base::fault;
+use crate::base::id::ObjectId;
+use crate::base::path::join;
+use crate::base::progress::{Phase, Progress, Step};
+use crate::store::tree::GapKind;
 
 /// Directories that are read ahead.
 const ROUND: usize = 1_024;
@@ -420,7 +422,7 @@ impl Scanner {
             Some((parent, _)) if id != ROOT => self.chain(parent, rules),
             _ => rules.outer.top(),
         };
-        let own = listed::own_rules(&self.root_path, self.root(), &path);
+        let own = dir_listing::own_rules(&self.root_path, self.root(), &path);
         let chain = rules.outer.descend(&above, &path, &own);
         self.chains.insert(id, chain.clone());
         chain

@@ -12,15 +12,14 @@
 //! A file is read consistently or becomes a gap; no instant common to all files is promised. Where objects go is decided
 //! by the [`Sink`]: into the store, or nowhere when somebody only wants to know how things stand.
 
+mod dir_listing;
 mod examine;
 pub(crate) mod index;
 pub(crate) mod lease;
 mod list;
-mod listed;
 pub(crate) mod open;
 mod read;
 pub(crate) mod rules;
-pub(crate) mod rules_then;
 pub(crate) mod stat;
 mod trees;
 mod watch;
@@ -32,8 +31,10 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use crate::store::{Kind, PutError, StoreError};
-use crate::{ObjectId, SnapshotId, WorkspacePath};
+use crate::base::id::{ObjectId, SnapshotId};
+use crate::base::path::WorkspacePath;
+use crate::base::progress::{NoProgress, Progress};
+use crate::store::{ObjectKind, PutError, StoreError};
 use index::file::IndexFile;
 use index::{Directory, DirectoryId, Index, ROOT, Seal};
 use rules::{Chain, Rules};
@@ -60,60 +61,10 @@ pub enum ScanError {
     Store(#[from] StoreError),
 }
 
-/// What is being done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
-    /// Listing directories.
-    Listing,
-    /// Reading and storing files.
-    Reading,
-    /// Finding out what checkpoints hold.
-    Marking,
-    /// Rewriting stored objects.
-    Packing,
-    /// Checking stored objects.
-    Checking,
-    /// Writing files.
-    Writing,
-}
-
-/// How far it has come.
-#[derive(Clone, Copy, Debug)]
-pub struct Step {
-    /// What it is doing.
-    pub phase: Phase,
-    /// Files done in this phase; checkpoints or objects where it is about those.
-    pub done: u64,
-    /// How many there are in this phase, once that is known.
-    pub total: Option<u64>,
-}
-
-/// Where progress goes, and where a cancel comes from. Called from several threads, often: be quick.
-pub trait Progress: Sync {
-    /// Takes notice of a step.
-    fn report(&self, step: Step);
-
-    /// Takes notice of a file's content, so many bytes, that was read.
-    fn took_in(&self, _bytes: u64) {}
-
-    /// Whether to stop as soon as possible.
-    fn cancelled(&self) -> bool {
-        false
-    }
-}
-
-/// Progress that nobody watches.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NoProgress;
-
-impl Progress for NoProgress {
-    fn report(&self, _step: Step) {}
-}
-
 /// Where the scan's objects go.
 pub(crate) trait Sink: Sync {
     /// Takes a whole object.
-    fn put(&self, kind: Kind, id: ObjectId, plain: &[u8]) -> Result<(), StoreError>;
+    fn put(&self, kind: ObjectKind, id: ObjectId, plain: &[u8]) -> Result<(), StoreError>;
 
     /// Takes a large file; returns its id and length.
     fn put_large(&self, source: &mut dyn Read) -> Result<(ObjectId, u64), PutError>;

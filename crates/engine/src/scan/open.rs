@@ -11,7 +11,7 @@ use std::path::Path;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::{limits, regular};
+use crate::base::{limits, plain_file};
 
 /// Opens the directory that is the workspace's root.
 pub(crate) fn root(path: &Path) -> Result<OwnedFd, Errno> {
@@ -76,7 +76,7 @@ fn by_component(root: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> Result<Owne
 
 /// A small file's bytes; `None` if it is not a readable regular file of moderate size.
 pub(crate) fn read_small(path: &Path) -> Option<Vec<u8>> {
-    let mut file = regular::open(path).ok()?;
+    let mut file = plain_file::open(path).ok()?;
     let meta = file.metadata().ok()?;
     if meta.len() > limits::MAX_RULE_FILE {
         return None;

@@ -16,11 +16,13 @@ use super::index::{DirectoryId, EntryKind};
 use super::lease::{self, Writers};
 use super::rules::Rules;
 use super::stat::{Facts, file_clock, seen};
-use super::{Phase, Progress, ScanError, Scanner, Sink, Step, open};
-use crate::path::join;
-use crate::snapshot::tree::GapKind;
-use crate::store::{Kind, PutError, StoreError, lock};
-use crate::{ObjectId, limits};
+use super::{ScanError, Scanner, Sink, open};
+use crate::base::id::ObjectId;
+use crate::base::limits;
+use crate::base::path::join;
+use crate::base::progress::{Phase, Progress, Step};
+use crate::store::tree::GapKind;
+use crate::store::{ObjectKind, PutError, StoreError, lock};
 
 /// Files between two pauses.
 const SLICE: usize = 8_192;
@@ -214,7 +216,7 @@ impl Scanner {
         let mut facts = seen(&stat).facts;
         facts.size = target.as_bytes().len() as u64;
         let content = ObjectId::of(target.as_bytes());
-        sink.put(Kind::Blob, content, target.as_bytes())?;
+        sink.put(ObjectKind::Blob, content, target.as_bytes())?;
         let unsettled = self.trust.is_racy(facts.ctime, examined);
         Ok(Outcome::Read { content, facts, unsettled, attributes: false })
     }
@@ -304,7 +306,7 @@ fn read_content(
         return Ok(None);
     }
     let content = ObjectId::of(buffer);
-    sink.put(Kind::Blob, content, buffer)?;
+    sink.put(ObjectKind::Blob, content, buffer)?;
     Ok(Some(content))
 }
 

@@ -19,9 +19,11 @@ use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use super::open;
+use crate::base::id::ObjectId;
+use crate::base::limits;
+use crate::base::path::join;
+use crate::base::settings::Environment;
 use crate::git::{self, tracked};
-use crate::path::join;
-use crate::{Environment, ObjectId, limits};
 
 /// Version-control directories: never captured, never touched.
 const VERSION_CONTROL: [&[u8]; 5] = [b".git", b".hg", b".svn", b".jj", b".sl"];

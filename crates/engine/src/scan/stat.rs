@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use rustix::fs::{AtFlags, FileType, Stat};
 use rustix::io::Errno;
 
-use crate::fault;
+use crate::base::fault;
 
 /// The facts that change when a file does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

@@ -5,9 +5,9 @@ use std::cmp::Reverse;
 use super::index::{DirectoryId, Entry, EntryKind, Flags, ROOT, Summary};
 use super::stat::Facts;
 use super::{ScanError, Scanner, Sink};
-use crate::ObjectId;
-use crate::snapshot::tree::{self, AsideEntry, GapKind, Looks, Node, Reasons, TreeEncoder};
-use crate::store::Kind;
+use crate::base::id::ObjectId;
+use crate::store::ObjectKind;
+use crate::store::tree::{self, AsideEntry, GapKind, Looks, Node, Reasons, TreeEncoder};
 
 impl Scanner {
     /// Makes all stale trees, deepest first; a parent only if what it says of a child has changed.
@@ -50,8 +50,9 @@ impl Scanner {
                 aside.push(AsideEntry { name: entry.name.to_vec(), reasons, child: below, looks: looks(entry) });
             }
         }
-        let tree = put(sink, Kind::Tree, &encoder.finish())?;
-        let aside = if aside.is_empty() { None } else { Some(put(sink, Kind::Aside, &tree::encode_aside(&aside))?) };
+        let tree = put(sink, ObjectKind::Tree, &encoder.finish())?;
+        let aside =
+            if aside.is_empty() { None } else { Some(put(sink, ObjectKind::Aside, &tree::encode_aside(&aside))?) };
         Ok((tree, aside, gap_count))
     }
 
@@ -86,9 +87,9 @@ impl Scanner {
 fn node(entry: &Entry, child: Option<Summary>) -> Option<Node> {
     let mode = entry.facts.permissions();
     let (kind, mode, content, size) = match entry.kind {
-        EntryKind::File => (tree::Kind::File, mode, entry.content, entry.facts.size),
-        EntryKind::Symlink => (tree::Kind::Symlink, 0, entry.content, entry.facts.size),
-        EntryKind::Directory => (tree::Kind::Directory, child?.mode, child?.tree, 0),
+        EntryKind::File => (tree::NodeKind::File, mode, entry.content, entry.facts.size),
+        EntryKind::Symlink => (tree::NodeKind::Symlink, 0, entry.content, entry.facts.size),
+        EntryKind::Directory => (tree::NodeKind::Directory, child?.mode, child?.tree, 0),
         EntryKind::Ignored | EntryKind::Gap => return None,
     };
     Some(Node { kind, mode, content, size })
@@ -107,7 +108,7 @@ fn looks(entry: &Entry) -> Option<Looks> {
     }
 }
 
-fn put(sink: &dyn Sink, kind: Kind, bytes: &[u8]) -> Result<ObjectId, ScanError> {
+fn put(sink: &dyn Sink, kind: ObjectKind, bytes: &[u8]) -> Result<ObjectId, ScanError> {
     let id = ObjectId::of(bytes);
     sink.put(kind, id, bytes)?;
     Ok(id)

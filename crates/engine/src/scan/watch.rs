@@ -40,14 +40,14 @@ mod linux {
     use rustix::io::Errno;
 
     use super::{DirectoryId, WatchState};
-    use crate::path::join;
+    use crate::base::path::join;
+    use crate::base::{fault, limits};
     use crate::scan::examine::Work;
     use crate::scan::index::{Entry, ROOT};
     use crate::scan::list::Rematch;
     use crate::scan::stat::look;
     use crate::scan::{ScanError, Scanner, open};
-    use crate::snapshot::tree::GapKind;
-    use crate::{fault, limits};
+    use crate::store::tree::GapKind;
 
     /// An inotify queue and what its watches stand for.
     #[derive(Debug)]

@@ -6,7 +6,8 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use super::entry::{Block, Body, CallId, Entry, EntryId, Outcome, Part, SummaryBy};
+use super::entry::{Block, Body, CallId, Entry, Outcome, Part, SummaryBy};
+use crate::base::id::EntryId;
 
 /// Who the instructions for the model as a whole are from.
 pub const RETAKE: &str = "retake";

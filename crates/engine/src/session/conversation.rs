@@ -6,8 +6,9 @@
 use std::collections::HashSet;
 
 use super::context::{self, Context, Shown};
-use super::entry::{Block, Body, Entry, EntryId, Part, Todo, Usage};
-use super::range::{self, Span};
+use super::entry::{Block, Body, Entry, Part, Todo, Usage};
+use super::range::{self, EntryRange};
+use crate::base::id::EntryId;
 
 /// Longest first line of a prompt that is shown, and stored as a title, in characters.
 const MAX_FIRST_LINE: usize = 200;
@@ -55,7 +56,7 @@ impl Conversation {
 
     /// The first and the last entry that a summary of `span` would stand for: wide enough that no call is cut off from its results and
     /// no earlier summary is cut in two. `None` if there is nothing to summarise.
-    pub fn range(&self, span: Span) -> Option<(EntryId, EntryId)> {
+    pub fn range(&self, span: EntryRange) -> Option<(EntryId, EntryId)> {
         range::range(&self.entries, span)
     }
 

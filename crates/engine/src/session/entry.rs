@@ -2,76 +2,11 @@
 //!
 //! An entry is written once and never edited. What it means is told by its type, never by a text that somebody has to parse.
 
-use std::fmt;
-use std::str::FromStr;
-
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
-use crate::Timestamp;
-
-/// An entry's identity: random, unique in its workspace.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(type = "string"))]
-pub struct EntryId([u8; 10]);
-
-impl EntryId {
-    /// Makes an id; `random` must be fresh for each id.
-    pub fn new(random: [u8; 10]) -> Self {
-        Self(random)
-    }
-
-    /// The first digits, for listings.
-    pub fn short(&self) -> String {
-        self.to_string()[..8].to_owned()
-    }
-}
-
-impl fmt::Display for EntryId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
-
-impl fmt::Debug for EntryId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-/// The text is not an entry's id.
-#[derive(Debug, Error)]
-#[error("`{0}` is not the id of an entry")]
-pub struct InvalidEntryId(String);
-
-impl FromStr for EntryId {
-    type Err = InvalidEntryId;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let invalid = || InvalidEntryId(text.to_owned());
-        let digits: [u8; 20] = text.as_bytes().try_into().map_err(|_| invalid())?;
-        // Every conversation begins with reading thousands: without a branch, all digits are looked at together.
-        if !digits.iter().fold(true, |all, digit| all & digit.is_ascii_hexdigit()) {
-            return Err(invalid());
-        }
-        // Letters, of either case, count from 1 and have a higher bit.
-        let values = digits.map(|digit| (digit & 0xf) + 9 * (digit >> 6));
-        Ok(Self(std::array::from_fn(|at| values[2 * at] << 4 | values[2 * at + 1])))
-    }
-}
-
-impl Serialize for EntryId {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for EntryId {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = std::borrow::Cow::<str>::deserialize(deserializer)?;
-        text.parse().map_err(serde::de::Error::custom)
-    }
-}
+use crate::base::id::EntryId;
+use crate::base::settings::Timestamp;
+use std::fmt;
 
 /// One record of a conversation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -4,28 +4,28 @@
 //! need not be closed. Undoing a fork hides the new session, redoing it shows it again, so that nothing that was said in it can be lost
 //! by either; what is hidden goes with the operation.
 
-use std::collections::HashMap;
-use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
 use rusqlite::{Connection, Transaction, params};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::aim::{self, NoPlace, Place};
-use super::entry::{EntryId, Part};
+use super::entry::Part;
+use super::head_target::{self, NoPlace, Place};
 use super::heads::{self, NoteKind, PendingNote};
 use super::rows;
-use crate::operation::{self, MadeBy, NewOperation, OperationKind, OperationState};
-use crate::owner::window::SessionKind;
-use crate::rewind::converse;
+use crate::base::id::{CheckpointId, EntryId, OperationId, SessionId};
+use crate::base::path::WorkspacePath;
+use crate::base::progress::Progress;
+use crate::base::settings::Timestamp;
+use crate::history::checkpoint::{self, CheckpointError};
+use crate::history::operation::{self, MadeBy, NewOperation, Operation, OperationKind, OperationState};
+use crate::history::owner::rows as changes;
+use crate::history::sessions::{Sessions, Shown};
 use crate::store::db::in_transaction;
 use crate::store::{Durability, StoreError};
-use crate::{
-    CheckpointError, CheckpointId, OpenError, Operation, OperationId, Progress, SessionId, Timestamp, Workspace,
-    WorkspacePath,
-};
+use crate::workspace::Workspace;
+use crate::workspace::location::OpenError;
 
 /// What the caller gives to a new fork: fresh identities and the time.
 #[derive(Clone, Copy, Debug)]
@@ -57,30 +57,6 @@ pub struct Forked {
     pub differing: Vec<WorkspacePath>,
     /// The operation that can be undone.
     pub operation: OperationId,
-}
-
-/// What a session was forked from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ForkedFrom {
-    /// The session.
-    pub session: SessionId,
-    /// The entry: before it if it is a prompt, else after it. `None` if it is gone.
-    pub entry: Option<EntryId>,
-    /// The workspace that these are in; `None` for this one.
-    pub root: Option<PathBuf>,
-}
-
-/// A fork of a session that is in a workspace of its own.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ForkElsewhere {
-    /// The new session.
-    pub session: SessionId,
-    /// The entry that it was forked from; `None` if it is gone.
-    pub entry: Option<EntryId>,
-    /// The workspace that it is in, as far as is known here.
-    pub root: PathBuf,
-    /// When it was made.
-    pub at: Timestamp,
 }
 
 /// A fork was not made. Nothing was changed.
@@ -172,119 +148,11 @@ impl Made {
     }
 }
 
-/// What a session is known to have been forked from in another workspace.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Origin {
-    pub(crate) session: [u8; 16],
-    pub(crate) entry: EntryId,
-    /// The bytes of the workspace's path.
-    pub(crate) root: Vec<u8>,
-}
-
-/// What the session with this row number was forked from.
-pub(crate) fn forked_from(connection: &Connection, session: i64) -> rusqlite::Result<Option<ForkedFrom>> {
-    let (parent, entry, origin) = connection
-        .prepare_cached(
-            "SELECT (SELECT id FROM sessions AS other WHERE other.seq = sessions.parent),
-                 (SELECT id FROM entries WHERE entries.seq = sessions.forked_at), origin
-             FROM sessions WHERE seq = ?",
-        )?
-        .query_row([session], |row| {
-            Ok((row.get::<_, Option<[u8; 16]>>(0)?, row.get::<_, Option<String>>(1)?, row.get::<_, Option<String>>(2)?))
-        })?;
-    if let Some(id) = parent {
-        let entry = entry.and_then(|text| text.parse().ok());
-        return Ok(Some(ForkedFrom { session: SessionId::from_bytes(id), entry, root: None }));
-    }
-    let origin: Option<Origin> = origin.and_then(|text| serde_json::from_str(&text).ok());
-    Ok(origin.map(|Origin { session, entry, root }| {
-        let root = PathBuf::from(OsString::from_vec(root));
-        ForkedFrom { session: SessionId::from_bytes(session), entry: Some(entry), root: Some(root) }
-    }))
-}
-
-/// Forks in other workspaces, by the row number of the session that they were made from.
-pub(crate) fn elsewhere(connection: &Connection) -> rusqlite::Result<HashMap<i64, Vec<ForkElsewhere>>> {
-    let mut statement = connection.prepare_cached(
-        "SELECT session, child, (SELECT id FROM entries WHERE entries.seq = forks_elsewhere.entry), root, at
-         FROM forks_elsewhere ORDER BY rowid",
-    )?;
-    let mut rows = statement.query([])?;
-    let mut found: HashMap<i64, Vec<ForkElsewhere>> = HashMap::new();
-    while let Some(row) = rows.next()? {
-        let entry: Option<String> = row.get(2)?;
-        let fork = ForkElsewhere {
-            session: SessionId::from_bytes(row.get(1)?),
-            entry: entry.and_then(|text| text.parse().ok()),
-            root: PathBuf::from(OsString::from_vec(row.get(3)?)),
-            at: Timestamp(row.get(4)?),
-        };
-        found.entry(row.get(0)?).or_default().push(fork);
-    }
-    Ok(found)
-}
-
-/// Shows or hides a session.
-pub(crate) fn set_kind(tx: &Transaction<'_>, session: i64, kind: Shown) -> Result<(), StoreError> {
-    tx.execute("UPDATE sessions SET kind = ? WHERE seq = ?", params![kind as u8, session])
-        .map(drop)
-        .map_err(in_transaction(tx))
-}
-
-/// Whether a forked session is there for people, by the kind that its row has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shown {
-    Yes = SessionKind::Conversation as isize,
-    /// Its fork is undone.
-    No = 2,
-}
-
 impl Workspace {
-    /// Makes a new session that starts from an entry of `from`: before it if it is a prompt, which is then about to be said, else after
-    /// it and all that belongs to the same round. Files stay as they are, and the model is told which of them differ from what it last
-    /// saw there. One operation that can be undone; `from` may be open.
-    pub fn fork(
-        &mut self,
-        from: SessionId,
-        entry: EntryId,
-        new: &NewFork,
-        progress: &dyn Progress,
-    ) -> Result<Forked, ForkError> {
-        // Nobody rewinds, deletes or cleans up meanwhile.
-        let _shared = self.store.share()?;
-        if let Some(operation) = operation::pending(&self.store)? {
-            return Err(ForkError::Pending { operation: Box::new(operation) });
-        }
-        let place = self.place(from, entry)?;
-        let what = format!("{} from {}", new.session.short(), aim::describe(&self.store, entry)?);
-        // It outlives both sessions, so that it tells nothing that was said.
-        let note = format!("fork {}", new.session.short());
-        let before = self.point_now(None, note, new.checkpoint, new.at, progress)?;
-        let mut differing =
-            place.point.map_or_else(|| Ok(Vec::new()), |point| converse::differing(&self.store, point))?;
-        // Without anything said before, there is nothing that the model could have seen.
-        if place.to.is_none() {
-            differing.clear();
-        }
-        let note = PendingNote { id: new.note, at: new.at, kind: NoteKind::Forked, about: Vec::new() };
-        let draft = place.draft.unwrap_or_default();
-        let title = self.store.db().transaction(Durability::Synced, |tx| {
-            let session = insert(tx, new.session, new.at, place.standing.seq, place.entry, before)?;
-            let note = note.entry(&differing).map(|note| rows::insert(tx, session, place.to, &note)).transpose()?;
-            let head = note.or(place.to);
-            rows::move_head(tx, session, None, head)?;
-            note.map_or(Ok(()), |note| rows::pair(tx, note, before))?;
-            rows::set_draft(tx, session, &draft)?;
-            record(tx, new, place.standing.seq, &what, before, Made { session, head })?;
-            heads::retitle(tx, session, head)
-        })?;
-        Ok(Forked { session: new.session, title, draft, differing, operation: new.operation })
-    }
-
     /// The place that `entry` of `from` is, if one can go on from there.
     pub(super) fn place(&self, from: SessionId, entry: EntryId) -> Result<Place, ForkError> {
         let (place, is_open) = self.store.db().read(|connection| {
-            let place = aim::place(connection, from, entry)?;
+            let place = head_target::place(connection, from, entry)?;
             let to = place.as_ref().ok().and_then(|place| place.to);
             let is_open = to.map_or(Ok(false), |to| heads::is_open(connection, to))?;
             Ok((place, is_open))
@@ -296,6 +164,49 @@ impl Workspace {
             Ok(_) if is_open => Err(ForkError::NotSettled { entry }),
             Ok(place) => Ok(place),
         }
+    }
+}
+
+impl Sessions<&mut Workspace> {
+    /// Makes a new session that starts from an entry of `from`: before it if it is a prompt, which is then about to be said, else after
+    /// it and all that belongs to the same round. Files stay as they are, and the model is told which of them differ from what it last
+    /// saw there. One operation that can be undone; `from` may be open.
+    pub fn fork(
+        &mut self,
+        from: SessionId,
+        entry: EntryId,
+        new: &NewFork,
+        progress: &dyn Progress,
+    ) -> Result<Forked, ForkError> {
+        // Nobody rewinds, deletes or cleans up meanwhile.
+        let _shared = self.0.store.share()?;
+        if let Some(operation) = operation::pending(&self.0.store)? {
+            return Err(ForkError::Pending { operation: Box::new(operation) });
+        }
+        let place = self.0.place(from, entry)?;
+        let what = format!("{} from {}", new.session.short(), head_target::describe(&self.0.store, entry)?);
+        // It outlives both sessions, so that it tells nothing that was said.
+        let note = format!("fork {}", new.session.short());
+        let before = self.0.point_now(None, note, new.checkpoint, new.at, progress)?;
+        let mut differing =
+            place.point.map_or_else(|| Ok(Vec::new()), |point| changes::differing(&self.0.store, point))?;
+        // Without anything said before, there is nothing that the model could have seen.
+        if place.to.is_none() {
+            differing.clear();
+        }
+        let note = PendingNote { id: new.note, at: new.at, kind: NoteKind::Forked, about: Vec::new() };
+        let draft = place.draft.unwrap_or_default();
+        let title = self.0.store.db().transaction(Durability::Synced, |tx| {
+            let session = insert(tx, new.session, new.at, place.standing.seq, place.entry, before)?;
+            let note = note.entry(&differing).map(|note| rows::insert(tx, session, place.to, &note)).transpose()?;
+            let head = note.or(place.to);
+            rows::move_head(tx, session, None, head)?;
+            note.map_or(Ok(()), |note| checkpoint::pair(tx, note, before))?;
+            rows::set_draft(tx, session, &draft)?;
+            record(tx, new, place.standing.seq, &what, before, Made { session, head })?;
+            heads::retitle(tx, session, head)
+        })?;
+        Ok(Forked { session: new.session, title, draft, differing, operation: new.operation })
     }
 }
 

@@ -6,13 +6,28 @@
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use serde::{Deserialize, Serialize};
 
-use super::entry::{Block, Body, Entry, EntryId, Part};
+use super::entry::{Block, Body, Entry, Part};
 use super::remove;
 use super::rows::{self, EntryRow};
-use crate::rewind::Discard;
+use crate::base::id::{EntryId, OperationId};
+use crate::base::limits;
+use crate::base::path::WorkspacePath;
+use crate::base::settings::Timestamp;
+use crate::history::codes::{REDO, UNDO};
 use crate::store::StoreError;
 use crate::store::db::in_transaction;
-use crate::{OperationId, Timestamp, WorkspacePath, limits};
+
+/// Whether what leaves a conversation is removed at once, so that it cannot come back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "lowercase")]
+pub enum Discard {
+    /// It stays until retention takes it.
+    #[default]
+    No,
+    /// It goes.
+    Now,
+}
 
 /// What an operation did, or is to do, to a conversation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -193,8 +208,8 @@ pub(crate) fn noted_since(
         // Later operations may have come back to it.
         let by_undo: Option<bool> = connection
             .prepare_cached(
-                "SELECT kind IN (2, 3) FROM operations WHERE session = ? AND json_extract(conversation, '$.to') = ?
-                 ORDER BY seq LIMIT 1",
+                &format!("SELECT kind IN ({UNDO}, {REDO}) FROM operations WHERE session = ? AND json_extract(conversation, '$.to') = ?
+                 ORDER BY seq LIMIT 1"),
             )?
             .query_row([session, seq], |row| row.get(0))
             .optional()?;

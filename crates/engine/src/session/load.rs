@@ -5,9 +5,10 @@ use std::thread::ScopedJoinHandle;
 
 use rusqlite::{Connection, Row};
 
-use super::entry::{Entry, EntryId};
+use super::entry::Entry;
 use super::parse;
-use crate::Timestamp;
+use crate::base::id::EntryId;
+use crate::base::settings::Timestamp;
 
 /// Rows that one thread makes entries of: enough to be worth it, few enough for a short conversation to need no other thread.
 const PIECE: usize = 2_048;

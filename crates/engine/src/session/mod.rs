@@ -20,18 +20,15 @@
 //!
 //! The log is append-only: a rewind moves the head and leaves the entries where they are.
 
-pub(crate) mod aim;
-mod coming;
 pub mod context;
 mod conversation;
-mod elsewhere;
 pub mod entry;
 pub(crate) mod fork;
+mod fork_handover;
+mod fork_to_directory;
+pub(crate) mod head_target;
 pub(crate) mod heads;
-mod heir;
-pub(crate) mod lineage;
 mod load;
-mod outside;
 pub(crate) mod parse;
 pub(crate) mod points;
 mod prompts;
@@ -39,15 +36,19 @@ mod range;
 pub(crate) mod remove;
 pub(crate) mod rows;
 mod turns;
+mod unfinished;
 pub(crate) mod writer;
 
-pub use aim::{PlannedConversation, PromptLine, Scope};
+pub use crate::history::sessions::{ForkElsewhere, ForkedFrom, NewSession, Session, SessionKind, Sessions};
+pub use crate::history::turn_summary::TurnSummary;
 pub use conversation::{Approval, Conversation, first_line, joined, last_words};
-pub use elsewhere::ForkedElsewhere;
-pub use fork::{ForkElsewhere, ForkError, Forked, ForkedFrom, NewFork};
-pub use points::{Moment, Point, PromptAt, Target, TurnSummary};
+pub use fork::{ForkError, Forked, NewFork};
+pub use fork_to_directory::ForkedElsewhere;
+pub use head_target::{PlannedConversation, PromptLine, Scope};
+pub use heads::Discard;
+pub use points::{Moment, Point, PromptAt, Target};
 pub use prompts::{ForkPlace, Outline, PromptTree, SaidPrompt, TreeFork};
-pub use range::Span;
+pub use range::EntryRange;
 pub use remove::Deleted;
 pub use turns::TurnPoints;
 pub use writer::{NewEntry, NewTurn, SessionError, SessionWriter, unanswered};

@@ -11,9 +11,8 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeSeed, EnumAccess, Error, IgnoredAny, MapAccess, VariantAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::entry::{
-    Block, Body, CallId, Details, EndReason, EntryId, Outcome, Part, StopReason, SummaryBy, Todo, Usage,
-};
+use super::entry::{Block, Body, CallId, Details, EndReason, Outcome, Part, StopReason, SummaryBy, Todo, Usage};
+use crate::base::id::EntryId;
 
 /// The body in `text`, as the database holds it.
 pub(crate) fn body(text: &str) -> serde_json::Result<Body> {

@@ -1,26 +1,27 @@
 //! Points of a conversation: pairing checkpoints with entries, listing what one can go back to, finding it again.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
-use rusqlite::{Connection, Transaction, params};
+use rusqlite::{Connection, params};
 use serde::{Deserialize, Serialize};
 
-use super::aim;
-use super::entry::{Body, Entry, EntryId};
-use super::lineage::{self, Lineage};
-use super::outside;
+use super::entry::{Body, Entry};
+use super::head_target;
 use super::rows::{self, EntryRow};
 use super::writer::SessionError;
-use crate::checkpoint::{self, Origin, Purpose, RuleChanges};
-use crate::owner::ChangeKind;
-use crate::owner::rows::decode_node;
-use crate::snapshot::tree::Kind;
-use crate::store::StoreError;
-use crate::store::db::in_transaction;
-use crate::{
-    Changed, Checkpoint, CheckpointError, CheckpointId, Durability, Environment, LedgerItem, NewCheckpoint, Node,
-    Progress, ResolveError, SessionId, Timestamp, Workspace, limits,
+use crate::base::id::{CheckpointId, EntryId, SessionId};
+use crate::base::limits;
+use crate::base::progress::Progress;
+use crate::base::settings::Timestamp;
+use crate::history::checkpoint::{
+    self, Checkpoint, CheckpointError, Checkpoints, NewCheckpoint, Origin, Purpose, ResolveError, RuleChanges,
 };
+use crate::history::codes::{CONVERSATION, TURN};
+use crate::history::lineage::{self, Lineage};
+use crate::history::sessions::Sessions;
+use crate::history::turn_summary::{TurnSummary, begins_turn, summarise, summarise_turns};
+use crate::store::{Durability, StoreError};
+use crate::workspace::Workspace;
 
 /// What a checkpoint is taken for.
 #[derive(Clone, Copy, Debug)]
@@ -31,24 +32,6 @@ pub struct Moment {
     pub entry: Option<EntryId>,
     /// What it is taken for.
     pub origin: Origin,
-}
-
-/// What a turn did to the files, in short.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-pub struct TurnSummary {
-    /// Files added.
-    pub added: u64,
-    /// Files modified.
-    pub modified: u64,
-    /// Files deleted.
-    pub deleted: u64,
-    /// The tool calls that changed something, or could have, oldest first.
-    pub tools: Vec<String>,
-    /// Whether commands ran, which may have had effects that nothing knows of.
-    pub ran_commands: bool,
-    /// Effects that are known to be outside the files: git moved, a process left running, a gap, a path that a command line names.
-    pub outside: Vec<LedgerItem>,
 }
 
 /// A prompt that one can go back to.
@@ -99,162 +82,6 @@ pub enum Point {
 }
 
 impl Workspace {
-    /// Takes a checkpoint of a moment in a conversation.
-    #[expect(clippy::needless_pass_by_value, reason = "an id is for one checkpoint only")]
-    pub fn checkpoint_at(
-        &mut self,
-        moment: Moment,
-        new: NewCheckpoint,
-        durability: Durability,
-        progress: &dyn Progress,
-    ) -> Result<Checkpoint, CheckpointError> {
-        let found = self.store.db().read(|connection| {
-            let entry = moment.entry.map(|id| rows::find(connection, id)).transpose()?.flatten();
-            let entry = entry.map(|(seq, _)| seq);
-            let prompt = match moment.origin {
-                Origin::Prompt => entry.map(|seq| rows::prompt(connection, seq)).transpose()?.flatten(),
-                _ => None,
-            };
-            Ok((rows::standing(connection, moment.session)?, entry, prompt))
-        })?;
-        let (Some(standing), entry, prompt) = found else { return Err(CheckpointError::UnknownSession) };
-        let note = prompt.and_then(|prompt| match &prompt.body {
-            Body::Prompt { parts } => Some(super::first_line(parts)),
-            _ => None,
-        });
-        let purpose = Purpose {
-            origin: moment.origin,
-            session: Some((standing.seq, moment.session)),
-            entry,
-            note,
-            own: None,
-            rule_changes: RuleChanges::Judge,
-            created: None,
-            also: &|tx, seq| match (moment.origin, entry) {
-                (Origin::Prompt, Some(entry)) => begins_turn(tx, entry, seq),
-                (Origin::Turn, _) => summarise_turns(tx, standing.seq, seq),
-                _ => Ok(()),
-            },
-        };
-        self.take(&new, &purpose, durability, progress)
-    }
-
-    /// The prompts of a conversation that one can go back to, newest first.
-    pub fn targets(&self, session: SessionId) -> Result<Vec<Target>, SessionError> {
-        let targets = self.store.db().read(|connection| {
-            let Some(standing) = rows::standing(connection, session)? else { return Ok(None) };
-            let prompts = rows::prompts(connection, standing.head)?;
-            let mut known = HashMap::new();
-            for session in Lineage::of(connection, standing.seq)?.sessions() {
-                known.extend(known_of(connection, session)?);
-            }
-            let mut targets = Vec::with_capacity(prompts.len());
-            for (number, seq) in prompts.into_iter().enumerate().rev() {
-                let Some(Entry { id, at, body, .. }) = rows::prompt(connection, seq)? else { continue };
-                let (files, label, has_files) = known.remove(&seq).unwrap_or_default();
-                targets.push(Target {
-                    id,
-                    number: number as u64 + 1,
-                    at,
-                    text: body.first_line(),
-                    files: files.with_names(&self.env),
-                    label,
-                    has_files,
-                });
-            }
-            Ok(Some(targets))
-        })?;
-        targets.ok_or(SessionError::NotAConversation { session })
-    }
-
-    /// The prompts that checkpoints were taken at, with what their turns did, by checkpoint.
-    pub fn prompts_at(&self) -> Result<HashMap<CheckpointId, PromptAt>, StoreError> {
-        self.store.db().read(|connection| {
-            let mut statement = connection.prepare_cached(
-                "SELECT checkpoints.id, entries.id, operations.seq, operations.summary, entries.seq FROM operations
-                     JOIN entries ON entries.seq = operations.entry
-                     JOIN checkpoints ON checkpoints.seq = operations.before AND checkpoints.origin = ?
-                 WHERE operations.kind = 4",
-            )?;
-            let numbers = numbers(connection)?;
-            let mut rows = statement.query([Origin::Prompt as u8])?;
-            let mut prompts = HashMap::new();
-            while let Some(row) = rows.next()? {
-                let Ok(prompt) = row.get_ref(1)?.as_str()?.parse() else { continue };
-                let summary: Option<String> = row.get(3)?;
-                let summary = summary.and_then(|text| serde_json::from_str(&text).ok());
-                let files = summary.map_or_else(|| summarise(connection, row.get(2)?), Ok)?;
-                let files = files.with_names(&self.env);
-                let number = numbers.get(&row.get(4)?).copied();
-                prompts.insert(CheckpointId::from_bytes(row.get(0)?), PromptAt { prompt, files, number });
-            }
-            Ok(prompts)
-        })
-    }
-
-    /// The prompts of a conversation whose text, label, tools or changed files contain `query`, newest first. Case does not matter.
-    pub fn search(&self, session: SessionId, query: &str) -> Result<Vec<Target>, SessionError> {
-        let query = query.to_lowercase();
-        let by_path: HashSet<String> = self.store.db().read(|connection| {
-            let Some(standing) = rows::standing(connection, session)? else { return Ok(HashSet::new()) };
-            let mut statement = connection.prepare_cached(
-                "SELECT DISTINCT entries.id FROM operations JOIN entries ON entries.seq = operations.entry
-                     JOIN changes ON changes.operation = operations.seq
-                 WHERE operations.session = ?1 AND operations.kind = 4
-                     AND instr(lower(CAST(changes.path AS TEXT)), ?2)",
-            )?;
-            let mut found = HashSet::new();
-            for session in Lineage::of(connection, standing.seq)?.sessions() {
-                for id in statement.query_map(params![session, query], |row| row.get(0))? {
-                    found.insert(id?);
-                }
-            }
-            Ok(found)
-        })?;
-        let mut targets = self.targets(session)?;
-        targets.retain(|target| {
-            let texts = target.files.tools.iter().chain(&target.label).chain([&target.text]);
-            texts.into_iter().any(|text| text.to_lowercase().contains(&query))
-                || by_path.contains(&target.id.to_string())
-        });
-        Ok(targets)
-    }
-
-    /// What `text` names: a label, the beginning of the id of a checkpoint or of an entry, or the number of a prompt; of that session
-    /// only, for entries, or of what it was forked from. A number that several sessions have, or that is a label or an id too, is
-    /// ambiguous.
-    pub fn resolve_point(&self, text: &str, session: Option<SessionId>) -> Result<Point, ResolveError> {
-        let entries = self.entries_like(text, session)?;
-        let checkpoint = self.resolve(text);
-        let others = entries.len() + usize::from(!matches!(checkpoint, Err(ResolveError::Unknown { .. })));
-        match (self.prompts_numbered(text, session)?.as_slice(), others) {
-            ([], _) => {}
-            (&[(session, seq)], 0) => {
-                let point = self.entry_point(session, seq)?;
-                return point.ok_or_else(|| ResolveError::Unknown { point: text.to_owned() });
-            }
-            (numbered, 0) => {
-                let sessions = numbered.iter().map(|(session, _)| *session).collect();
-                return Err(ResolveError::AmbiguousNumber { number: text.parse().unwrap_or_default(), sessions });
-            }
-            (numbered, _) => {
-                let count = numbered.len() + others;
-                return Err(ResolveError::AmbiguousPoint { point: text.to_owned(), count });
-            }
-        }
-        match (entries.len(), checkpoint) {
-            (0, Ok(checkpoint)) => self
-                .entry_of(&checkpoint, session)
-                .map(|entry| entry.unwrap_or_else(|| Point::Checkpoint(Box::new(checkpoint)))),
-            (0, Err(err)) => Err(err),
-            (1, Err(ResolveError::Unknown { .. })) => {
-                let (session, seq) = entries[0];
-                self.entry_point(session, seq)?.ok_or_else(|| ResolveError::Unknown { point: text.to_owned() })
-            }
-            (_, _) => Err(ResolveError::AmbiguousPoint { point: text.to_owned(), count: others }),
-        }
-    }
-
     /// The prompts that have this number, each with its session and by row number.
     fn prompts_numbered(&self, text: &str, session: Option<SessionId>) -> Result<Vec<(SessionId, i64)>, StoreError> {
         let is_number = text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with('0');
@@ -277,10 +104,10 @@ impl Workspace {
             return Ok(Vec::new());
         }
         self.store.db().read(|connection| {
-            let mut statement = connection.prepare_cached(
+            let mut statement = connection.prepare_cached(&format!(
                 "SELECT sessions.id, entries.seq FROM entries JOIN sessions ON sessions.seq = entries.session
-                 WHERE entries.id GLOB ? AND sessions.kind = 1",
-            )?;
+                 WHERE entries.id GLOB ? AND sessions.kind = {CONVERSATION}"
+            ))?;
             let mut rows = statement.query([format!("{lower}*")])?;
             let mut found = Vec::new();
             while let Some(row) = rows.next()? {
@@ -309,8 +136,8 @@ impl Workspace {
         let found = self.store.db().read(|connection| {
             let Some((EntryRow { entry, .. }, _)) = rows::by_seq(connection, seq)? else { return Ok(None) };
             let point = match (&entry.body, rows::standing(connection, session)?) {
-                (Body::Prompt { .. }, _) => aim::point_before(connection, seq)?,
-                (_, Some(standing)) => aim::last_point(connection, standing.seq, Some(seq))?,
+                (Body::Prompt { .. }, _) => head_target::point_before(connection, seq)?,
+                (_, Some(standing)) => head_target::last_point(connection, standing.seq, Some(seq))?,
                 (_, None) => None,
             };
             Ok(Some((entry, point)))
@@ -318,6 +145,167 @@ impl Workspace {
         let Some((entry, point)) = found else { return Ok(None) };
         let checkpoint = point.map(|seq| checkpoint::by_seq(&self.store, seq)).transpose()?.flatten().map(Box::new);
         Ok(Some(Point::Entry { session, entry: Box::new(entry), checkpoint }))
+    }
+}
+
+impl Checkpoints<&mut Workspace> {
+    /// Takes a checkpoint of a moment in a conversation.
+    #[expect(clippy::needless_pass_by_value, reason = "an id is for one checkpoint only")]
+    pub fn take_at(
+        &mut self,
+        moment: Moment,
+        new: NewCheckpoint,
+        durability: Durability,
+        progress: &dyn Progress,
+    ) -> Result<Checkpoint, CheckpointError> {
+        let found = self.0.store.db().read(|connection| {
+            let entry = moment.entry.map(|id| rows::find(connection, id)).transpose()?.flatten();
+            let entry = entry.map(|(seq, _)| seq);
+            let prompt = match moment.origin {
+                Origin::Prompt => entry.map(|seq| rows::prompt(connection, seq)).transpose()?.flatten(),
+                _ => None,
+            };
+            Ok((rows::standing(connection, moment.session)?, entry, prompt))
+        })?;
+        let (Some(standing), entry, prompt) = found else { return Err(CheckpointError::UnknownSession) };
+        let note = prompt.and_then(|prompt| match &prompt.body {
+            Body::Prompt { parts } => Some(super::first_line(parts)),
+            _ => None,
+        });
+        let purpose = Purpose {
+            origin: moment.origin,
+            session: Some((standing.seq, moment.session)),
+            entry,
+            note,
+            own: None,
+            rule_changes: RuleChanges::Judge,
+            created: None,
+            also: &|tx, seq| match (moment.origin, entry) {
+                (Origin::Prompt, Some(entry)) => begins_turn(tx, entry, seq),
+                (Origin::Turn, _) => summarise_turns(tx, standing.seq, seq),
+                _ => Ok(()),
+            },
+        };
+        self.0.take(&new, &purpose, durability, progress)
+    }
+}
+
+impl Sessions<&Workspace> {
+    /// The prompts of a conversation that one can go back to, newest first.
+    pub fn targets(&self, session: SessionId) -> Result<Vec<Target>, SessionError> {
+        let targets = self.0.store.db().read(|connection| {
+            let Some(standing) = rows::standing(connection, session)? else { return Ok(None) };
+            let prompts = rows::prompts(connection, standing.head)?;
+            let mut known = HashMap::new();
+            for session in Lineage::of(connection, standing.seq)?.sessions() {
+                known.extend(known_of(connection, session)?);
+            }
+            let mut targets = Vec::with_capacity(prompts.len());
+            for (number, seq) in prompts.into_iter().enumerate().rev() {
+                let Some(Entry { id, at, body, .. }) = rows::prompt(connection, seq)? else { continue };
+                let (files, label, has_files) = known.remove(&seq).unwrap_or_default();
+                targets.push(Target {
+                    id,
+                    number: number as u64 + 1,
+                    at,
+                    text: body.first_line(),
+                    files: files.with_names(&self.0.env),
+                    label,
+                    has_files,
+                });
+            }
+            Ok(Some(targets))
+        })?;
+        targets.ok_or(SessionError::NotAConversation { session })
+    }
+
+    /// The prompts that checkpoints were taken at, with what their turns did, by checkpoint.
+    pub fn prompts_at(&self) -> Result<HashMap<CheckpointId, PromptAt>, StoreError> {
+        self.0.store.db().read(|connection| {
+            let mut statement = connection.prepare_cached(&format!(
+                "SELECT checkpoints.id, entries.id, operations.seq, operations.summary, entries.seq FROM operations
+                     JOIN entries ON entries.seq = operations.entry
+                     JOIN checkpoints ON checkpoints.seq = operations.before AND checkpoints.origin = ?
+                 WHERE operations.kind = {TURN}"
+            ))?;
+            let numbers = numbers(connection)?;
+            let mut rows = statement.query([Origin::Prompt as u8])?;
+            let mut prompts = HashMap::new();
+            while let Some(row) = rows.next()? {
+                let Ok(prompt) = row.get_ref(1)?.as_str()?.parse() else { continue };
+                let summary: Option<String> = row.get(3)?;
+                let summary = summary.and_then(|text| serde_json::from_str(&text).ok());
+                let files = summary.map_or_else(|| summarise(connection, row.get(2)?), Ok)?;
+                let files = files.with_names(&self.0.env);
+                let number = numbers.get(&row.get(4)?).copied();
+                prompts.insert(CheckpointId::from_bytes(row.get(0)?), PromptAt { prompt, files, number });
+            }
+            Ok(prompts)
+        })
+    }
+
+    /// The prompts of a conversation whose text, label, tools or changed files contain `query`, newest first. Case does not matter.
+    pub fn search(&self, session: SessionId, query: &str) -> Result<Vec<Target>, SessionError> {
+        let query = query.to_lowercase();
+        let by_path: HashSet<String> = self.0.store.db().read(|connection| {
+            let Some(standing) = rows::standing(connection, session)? else { return Ok(HashSet::new()) };
+            let mut statement = connection.prepare_cached(&format!(
+                "SELECT DISTINCT entries.id FROM operations JOIN entries ON entries.seq = operations.entry
+                     JOIN changes ON changes.operation = operations.seq
+                 WHERE operations.session = ?1 AND operations.kind = {TURN}
+                     AND instr(lower(CAST(changes.path AS TEXT)), ?2)"
+            ))?;
+            let mut found = HashSet::new();
+            for session in Lineage::of(connection, standing.seq)?.sessions() {
+                for id in statement.query_map(params![session, query], |row| row.get(0))? {
+                    found.insert(id?);
+                }
+            }
+            Ok(found)
+        })?;
+        let mut targets = self.0.sessions().targets(session)?;
+        targets.retain(|target| {
+            let texts = target.files.tools.iter().chain(&target.label).chain([&target.text]);
+            texts.into_iter().any(|text| text.to_lowercase().contains(&query))
+                || by_path.contains(&target.id.to_string())
+        });
+        Ok(targets)
+    }
+
+    /// What `text` names: a label, the beginning of the id of a checkpoint or of an entry, or the number of a prompt; of that session
+    /// only, for entries, or of what it was forked from. A number that several sessions have, or that is a label or an id too, is
+    /// ambiguous.
+    pub fn resolve_point(&self, text: &str, session: Option<SessionId>) -> Result<Point, ResolveError> {
+        let entries = self.0.entries_like(text, session)?;
+        let checkpoint = self.0.checkpoints().resolve(text);
+        let others = entries.len() + usize::from(!matches!(checkpoint, Err(ResolveError::Unknown { .. })));
+        match (self.0.prompts_numbered(text, session)?.as_slice(), others) {
+            ([], _) => {}
+            (&[(session, seq)], 0) => {
+                let point = self.0.entry_point(session, seq)?;
+                return point.ok_or_else(|| ResolveError::Unknown { point: text.to_owned() });
+            }
+            (numbered, 0) => {
+                let sessions = numbered.iter().map(|(session, _)| *session).collect();
+                return Err(ResolveError::AmbiguousNumber { number: text.parse().unwrap_or_default(), sessions });
+            }
+            (numbered, _) => {
+                let count = numbered.len() + others;
+                return Err(ResolveError::AmbiguousPoint { point: text.to_owned(), count });
+            }
+        }
+        match (entries.len(), checkpoint) {
+            (0, Ok(checkpoint)) => self
+                .0
+                .entry_of(&checkpoint, session)
+                .map(|entry| entry.unwrap_or_else(|| Point::Checkpoint(Box::new(checkpoint)))),
+            (0, Err(err)) => Err(err),
+            (1, Err(ResolveError::Unknown { .. })) => {
+                let (session, seq) = entries[0];
+                self.0.entry_point(session, seq)?.ok_or_else(|| ResolveError::Unknown { point: text.to_owned() })
+            }
+            (_, _) => Err(ResolveError::AmbiguousPoint { point: text.to_owned(), count: others }),
+        }
     }
 }
 
@@ -333,16 +321,10 @@ fn seen_from(
     Ok(lineage::inherits(connection, standing.seq, entry)?.then_some(wanted))
 }
 
-/// The checkpoint with row number `checkpoint` is the one before the turn that `entry` began.
-fn begins_turn(tx: &Transaction<'_>, entry: i64, checkpoint: i64) -> Result<(), StoreError> {
-    tx.execute("UPDATE operations SET before = ? WHERE entry = ?", [checkpoint, entry])
-        .map(drop)
-        .map_err(in_transaction(tx))
-}
-
 /// The conversations, each with the row number of its head, oldest first.
 fn heads(connection: &Connection) -> rusqlite::Result<Vec<(SessionId, Option<i64>)>> {
-    let mut statement = connection.prepare_cached("SELECT id, head FROM sessions WHERE kind = 1 ORDER BY seq")?;
+    let mut statement = connection
+        .prepare_cached(&format!("SELECT id, head FROM sessions WHERE kind = {CONVERSATION} ORDER BY seq"))?;
     statement.query_map([], |row| Ok((SessionId::from_bytes(row.get(0)?), row.get(1)?)))?.collect()
 }
 
@@ -355,106 +337,15 @@ fn numbers(connection: &Connection) -> rusqlite::Result<HashMap<i64, u64>> {
     Ok(numbers)
 }
 
-/// Writes down what turns that have ended did to the files, and the checkpoint after them.
-fn summarise_turns(tx: &Transaction<'_>, session: i64, checkpoint: i64) -> Result<(), StoreError> {
-    let wrap = in_transaction(tx);
-    let open: Vec<i64> = tx
-        .prepare_cached("SELECT seq FROM operations WHERE session = ? AND kind = 4 AND state = 1 AND summary IS NULL")
-        .and_then(|mut statement| statement.query_map([session], |row| row.get(0))?.collect())
-        .map_err(&wrap)?;
-    for operation in open {
-        tx.execute("UPDATE operations SET after = ? WHERE seq = ?", params![checkpoint, operation]).map_err(&wrap)?;
-        let summary = summarise(tx, operation).map_err(&wrap)?;
-        let text = serde_json::to_string(&summary).expect("counts and names serialise");
-        tx.execute("UPDATE operations SET summary = ? WHERE seq = ?", params![text, operation]).map_err(&wrap)?;
-    }
-    Ok(())
-}
-
-/// Counts again what a turn did to the files, after a background job of it has ended.
-pub(crate) fn summarise_again(tx: &Transaction<'_>, operation: i64) -> Result<(), StoreError> {
-    let wrap = in_transaction(tx);
-    let summary = summarise(tx, operation).map_err(&wrap)?;
-    let text = serde_json::to_string(&summary).expect("counts and names serialise");
-    tx.execute("UPDATE operations SET summary = ? WHERE seq = ? AND summary IS NOT NULL", params![text, operation])
-        .map(drop)
-        .map_err(&wrap)
-}
-
-/// What the turn with row number `operation` did to the files.
-fn summarise(connection: &Connection, operation: i64) -> rusqlite::Result<TurnSummary> {
-    let mut summary = TurnSummary::default();
-    let mut tools =
-        connection.prepare_cached("SELECT tool, everything IN (1, 3) FROM windows WHERE operation = ? ORDER BY seq")?;
-    let mut rows = tools.query([operation])?;
-    while let Some(row) = rows.next()? {
-        summary.tools.push(row.get(0)?);
-        summary.ran_commands |= row.get::<_, bool>(1)?;
-    }
-    let mut changes = connection
-        .prepare_cached("SELECT path, before, after FROM changes WHERE operation = ? AND kind = 0 ORDER BY seq")?;
-    let mut rows = changes.query([operation])?;
-    let mut ends: BTreeMap<Vec<u8>, (Option<Node>, Option<Node>)> = BTreeMap::new();
-    while let Some(row) = rows.next()? {
-        let node = |column| {
-            let bytes: Option<Vec<u8>> = row.get(column)?;
-            Ok::<_, rusqlite::Error>(bytes.as_deref().and_then(decode_node))
-        };
-        let (before, after) = (node(1)?, node(2)?);
-        ends.entry(row.get(0)?).or_insert((before, None)).1 = after;
-    }
-    let hidden = hidden(connection, operation, |path| is_known(&ends, path))?;
-    let mut changed = Changed::default();
-    for (before, after) in ends.into_values() {
-        if before.or(after).is_none_or(|node| node.kind == Kind::Directory) {
-            continue;
-        }
-        match (before, after) {
-            (None, Some(_)) => changed.added += 1,
-            (Some(_), None) => changed.deleted += 1,
-            (before, after) if before != after => changed.modified += 1,
-            _ => {}
-        }
-    }
-    changed.added += hidden;
-    summary.outside = outside::left(connection, operation, &summary.tools)?;
-    Ok(TurnSummary { added: changed.added, modified: changed.modified, deleted: changed.deleted, ..summary })
-}
-
-/// How many paths the turn with row number `operation` created hidden, but for those that `is_counted`; a directory is one of them.
-fn hidden(connection: &Connection, operation: i64, is_counted: impl Fn(&[u8]) -> bool) -> rusqlite::Result<u64> {
-    let mut statement =
-        connection.prepare_cached("SELECT DISTINCT path FROM changes WHERE operation = ? AND kind = ?")?;
-    let paths = statement.query_map(params![operation, ChangeKind::Hidden as u8], |row| row.get::<_, Vec<u8>>(0))?;
-    let paths: Vec<Vec<u8>> = paths.collect::<rusqlite::Result<_>>()?;
-    Ok(paths.iter().filter(|path| !is_counted(path)).count() as u64)
-}
-
-/// Whether `ends` tells of `path`, or of something below it.
-fn is_known<T>(ends: &BTreeMap<Vec<u8>, T>, path: &[u8]) -> bool {
-    let below = [path, b"/"].concat();
-    ends.contains_key(path) || ends.range(below.clone()..).next().is_some_and(|(next, _)| next.starts_with(&below))
-}
-
-impl TurnSummary {
-    /// With the paths outside the workspace that its command lines name.
-    pub(super) fn with_names(mut self, environment: &Environment) -> Self {
-        if self.ran_commands {
-            self.outside.extend(outside::named(environment, &self.tools));
-        }
-        self
-    }
-}
-
-pub(super) type Known = (TurnSummary, Option<String>, bool);
+pub(super) type PromptFacts = (TurnSummary, Option<String>, bool);
 
 /// What is known of each prompt that was said in a session, by row number.
-pub(super) fn known_of(connection: &Connection, session: i64) -> rusqlite::Result<HashMap<i64, Known>> {
-    let mut statement = connection.prepare_cached(
+pub(super) fn known_of(connection: &Connection, session: i64) -> rusqlite::Result<HashMap<i64, PromptFacts>> {
+    let mut statement = connection.prepare_cached(&format!(
         "SELECT operations.entry, operations.seq, operations.summary, checkpoints.label, checkpoints.seq IS NOT NULL
          FROM operations LEFT JOIN checkpoints ON checkpoints.seq = operations.before
-         WHERE operations.session = ? AND operations.kind = 4",
-    )?;
+         WHERE operations.session = ? AND operations.kind = {TURN}"
+    ))?;
     let mut rows = statement.query([session])?;
     let mut known = HashMap::new();
     while let Some(row) = rows.next()? {

@@ -7,13 +7,17 @@ use std::collections::HashMap;
 
 use rusqlite::Connection;
 
-use super::entry::{Entry, EntryId};
-use super::lineage::{self, Lineage};
-use super::points::{Known, known_of};
+use super::entry::Entry;
+use super::points::{PromptFacts, known_of};
 use super::rows;
 use super::writer::SessionError;
-use super::{ForkedFrom, TurnSummary};
-use crate::{Session, SessionId, Timestamp, Workspace};
+use crate::base::id::{EntryId, SessionId};
+use crate::base::settings::Timestamp;
+use crate::history::codes::{DONE, TURN};
+use crate::history::lineage::{self, Lineage};
+use crate::history::sessions::{ForkedFrom, Session, Sessions};
+use crate::history::turn_summary::TurnSummary;
+use crate::workspace::Workspace;
 
 /// How far a conversation has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,10 +78,10 @@ pub enum ForkPlace {
     After(EntryId),
 }
 
-impl Workspace {
+impl Sessions<&Workspace> {
     /// How far a conversation has come.
     pub fn outline(&self, session: SessionId) -> Result<Outline, SessionError> {
-        let outline = self.store.db().read(|connection| {
+        let outline = self.0.store.db().read(|connection| {
             let Some(standing) = rows::standing(connection, session)? else { return Ok(None) };
             let prompts = rows::prompts(connection, standing.head)?.len() as u64;
             let mut at = connection.prepare_cached("SELECT at FROM entries WHERE seq = ?")?;
@@ -89,14 +93,14 @@ impl Workspace {
 
     /// All prompts that were ever said in a session, and its forks.
     pub fn prompt_tree(&self, session: SessionId) -> Result<PromptTree, SessionError> {
-        let forks = self.sessions()?.into_iter().rev();
+        let forks = self.0.sessions().all()?.into_iter().rev();
         let forks = forks.filter(|other| other.forked_from.as_ref().is_some_and(|from| from.session == session));
-        let tree = self.store.db().read(|connection| {
+        let tree = self.0.store.db().read(|connection| {
             let Some(standing) = rows::standing(connection, session)? else { return Ok(None) };
             let branches = Branches::of(connection, standing.seq)?;
             let mut prompts = prompts(connection, &standing, &branches)?;
             for prompt in &mut prompts {
-                prompt.files = prompt.files.take().map(|files| files.with_names(&self.env));
+                prompt.files = prompt.files.take().map(|files| files.with_names(&self.0.env));
             }
             let mut tree = PromptTree { prompts, forks: Vec::new() };
             for session in forks {
@@ -152,7 +156,7 @@ fn prompts(
 ) -> rusqlite::Result<Vec<SaidPrompt>> {
     let retained = rows::prompts(connection, standing.head)?.into_iter();
     let numbers: HashMap<i64, u64> = retained.zip(1..).collect();
-    let (mut known, mut ends): (HashMap<i64, Known>, HashMap<i64, EntryId>) = Default::default();
+    let (mut known, mut ends): (HashMap<i64, PromptFacts>, HashMap<i64, EntryId>) = Default::default();
     for session in Lineage::of(connection, standing.seq)?.sessions() {
         known.extend(known_of(connection, session)?);
         ends.extend(ends_of(connection, session)?);
@@ -184,9 +188,9 @@ fn prompts(
 /// What ended the turns of a session, by the row number of their prompts.
 fn ends_of(connection: &Connection, session: i64) -> rusqlite::Result<Vec<(i64, EntryId)>> {
     let mut statement = connection.prepare_cached(
-        "SELECT operations.entry, entries.id FROM operations
+        &format!("SELECT operations.entry, entries.id FROM operations
              JOIN entries ON entries.seq = json_extract(operations.conversation, '$.to')
-         WHERE operations.session = ? AND operations.kind = 4 AND operations.state = 1 AND operations.entry IS NOT NULL",
+         WHERE operations.session = ? AND operations.kind = {TURN} AND operations.state = {DONE} AND operations.entry IS NOT NULL"),
     )?;
     let ends = statement.query_map([session], |row| Ok((row.get(0)?, row.get::<_, String>(1)?)))?;
     let ends: Vec<(i64, String)> = ends.collect::<rusqlite::Result<_>>()?;

@@ -1,12 +1,13 @@
 //! Which part of a conversation a summary is to stand for. Pure.
 
 use super::context::{self, Shown};
-use super::entry::{Body, Entry, EntryId, SummaryBy};
+use super::entry::{Body, Entry, SummaryBy};
 use super::writer::unanswered;
+use crate::base::id::EntryId;
 
 /// A part of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Span {
+pub enum EntryRange {
     /// Everything.
     All,
     /// From a prompt on, or what comes after any other entry.
@@ -19,22 +20,22 @@ pub enum Span {
 
 /// The first and the last entry of a part, wide enough that no call is cut off from its results and no earlier summary is cut in two.
 /// `None` if there is nothing in it that the model sees, or nothing but a summary.
-pub(super) fn range(entries: &[Entry], span: Span) -> Option<(EntryId, EntryId)> {
+pub(super) fn range(entries: &[Entry], span: EntryRange) -> Option<(EntryId, EntryId)> {
     let shown = context::shown(entries);
     let last = entries.len().checked_sub(1)?;
     let position = |id: EntryId| entries.iter().position(|entry| entry.id == id);
     let is_prompt = |at: usize| matches!(entries[at].body, Body::Prompt { .. });
     let (from, to) = match span {
-        Span::All => (0, last),
-        Span::From(id) => match position(id)? {
+        EntryRange::All => (0, last),
+        EntryRange::From(id) => match position(id)? {
             at if is_prompt(at) => (at, last),
             at => (settled(entries, at) + 1, last),
         },
-        Span::UpTo(id) => match position(id)? {
+        EntryRange::UpTo(id) => match position(id)? {
             at if is_prompt(at) => (0, at.checked_sub(1)?),
             at => (0, settled(entries, at)),
         },
-        Span::After(id) => (position(id)? + 1, last),
+        EntryRange::After(id) => (position(id)? + 1, last),
     };
     let (from, to) = widened(entries, &shown, from, to);
     let seen = (from..=to).filter(|at| is_seen(&entries[*at], shown[*at]));

@@ -7,12 +7,16 @@ use std::path::Path;
 
 use rusqlite::{OptionalExtension, Transaction, params};
 
-use super::fork::Shown;
 use super::writer::{self, SessionError, SessionWriter};
-use super::{heir, lineage, points, rows};
+use super::{fork_handover, rows};
+use crate::base::id::SessionId;
+use crate::base::plain_file;
+use crate::base::settings::Timestamp;
+use crate::history::sessions::{Sessions, Shown};
+use crate::history::{lineage, operation, turn_summary};
 use crate::store::db::in_transaction;
 use crate::store::{Durability, StoreError};
-use crate::{SessionId, Timestamp, Workspace, operation, regular};
+use crate::workspace::Workspace;
 
 /// Where adapters keep what belongs to a session: a file each, with the session's id as `session` in its first line.
 const TIES: &str = "acp";
@@ -28,27 +32,7 @@ pub struct Deleted {
     pub undone_forks: Vec<SessionId>,
 }
 
-impl Workspace {
-    /// Deletes a session with everything that only it needs; its forks keep what they were made from. Files stay as they are, and what
-    /// it did can no longer be taken back.
-    #[expect(clippy::needless_pass_by_value, reason = "nobody writes to it any more")]
-    pub fn delete_session(&mut self, writer: SessionWriter) -> Result<Deleted, SessionError> {
-        let session = writer.seq();
-        let _own = self.store.own()?;
-        // What it has replaced may still be needed to put everything in order.
-        if let Some(operation) = operation::unfinished(&self.store, session)? {
-            return Err(SessionError::Pending { operation: Box::new(operation) });
-        }
-        let undone_forks = self.undone_forks(writer.id())?;
-        self.store.db().erase_deleted()?;
-        let deleted = self.store.db().transaction(Durability::Synced, |tx| delete(tx, session))?;
-        self.store.db().erase();
-        writer::forget_lock(self.store.dir(), writer.id());
-        let gone: Vec<String> = undone_forks.iter().chain([&writer.id()]).map(ToString::to_string).collect();
-        forget_ties(self.store.dir(), &gone);
-        Ok(Deleted { undone_forks, ..deleted })
-    }
-
+impl Sessions<&Workspace> {
     /// Forks of a session that are undone: they go with it when it is deleted, with what was said in them.
     pub fn undone_forks(&self, session: SessionId) -> Result<Vec<SessionId>, StoreError> {
         let sql = format!(
@@ -58,10 +42,32 @@ impl Workspace {
              ) SELECT id FROM sessions JOIN undone USING (seq) WHERE id <> ?1 ORDER BY seq",
             Shown::No as u8
         );
-        self.store.db().read(|connection| {
+        self.0.store.db().read(|connection| {
             let id = |row: &rusqlite::Row<'_>| row.get(0).map(SessionId::from_bytes);
             connection.prepare_cached(&sql)?.query_map([&session.as_bytes()[..]], id)?.collect()
         })
+    }
+}
+
+impl Sessions<&mut Workspace> {
+    /// Deletes a session with everything that only it needs; its forks keep what they were made from. Files stay as they are, and what
+    /// it did can no longer be taken back.
+    #[expect(clippy::needless_pass_by_value, reason = "nobody writes to it any more")]
+    pub fn delete(&mut self, writer: SessionWriter) -> Result<Deleted, SessionError> {
+        let session = writer.seq();
+        let _own = self.0.store.own()?;
+        // What it has replaced may still be needed to put everything in order.
+        if let Some(operation) = operation::unfinished(&self.0.store, session)? {
+            return Err(SessionError::Pending { operation: Box::new(operation) });
+        }
+        let undone_forks = self.0.sessions().undone_forks(writer.id())?;
+        self.0.store.db().erase_deleted()?;
+        let deleted = self.0.store.db().transaction(Durability::Synced, |tx| delete(tx, session))?;
+        self.0.store.db().erase();
+        writer::forget_lock(self.0.store.dir(), writer.id());
+        let gone: Vec<String> = undone_forks.iter().chain([&writer.id()]).map(ToString::to_string).collect();
+        forget_ties(self.0.store.dir(), &gone);
+        Ok(Deleted { undone_forks, ..deleted })
     }
 }
 
@@ -71,7 +77,7 @@ fn forget_ties(store: &Path, gone: &[String]) {
     for file in files.flatten().map(|file| file.path()) {
         let mut first = String::new();
         // One that cannot be read is nobody's that is known.
-        let read = regular::open(&file).and_then(|file| BufReader::new(file).read_line(&mut first));
+        let read = plain_file::open(&file).and_then(|file| BufReader::new(file).read_line(&mut first));
         let named = serde_json::from_str::<serde_json::Value>(&first).ok().filter(|_| read.is_ok());
         let is_gone = named.is_some_and(|named| gone.iter().any(|id| named["session"] == id.as_str()));
         if is_gone {
@@ -91,7 +97,7 @@ fn delete(tx: &Transaction<'_>, session: i64) -> Result<Deleted, StoreError> {
         deleted.entries += with_it.entries;
         deleted.checkpoints += with_it.checkpoints;
     }
-    heir::hand_over(tx, session)?;
+    fork_handover::hand_over(tx, session)?;
     run(
         "DELETE FROM operations WHERE reverses IN (SELECT seq FROM operations WHERE json_extract(fork, '$.session') = ?)",
     )?;
@@ -172,7 +178,7 @@ fn forget_commands(tx: &Transaction<'_>, seq: i64) -> Result<(), StoreError> {
         .prepare_cached("SELECT seq FROM operations WHERE entry = ?")
         .and_then(|mut turn| turn.query_row([seq], |row| row.get(0)).optional())
         .map_err(&wrap)?;
-    turn.map_or(Ok(()), |turn| points::summarise_again(tx, turn))
+    turn.map_or(Ok(()), |turn| turn_summary::summarise_again(tx, turn))
 }
 
 fn remove(tx: &Transaction<'_>, entries: impl Iterator<Item = i64>) -> Result<(), StoreError> {

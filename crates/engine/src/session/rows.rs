@@ -7,13 +7,18 @@ use std::collections::HashMap;
 
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
-use super::entry::{Body, Entry, EntryId, Part};
-use super::lineage;
+use super::entry::{Body, Entry, Part};
 use super::load::invalid;
 use super::parse;
+use crate::base::id::{EntryId, SessionId};
+use crate::base::settings::Timestamp;
+use crate::history::codes::CONVERSATION;
+use crate::history::lineage;
 use crate::store::StoreError;
 use crate::store::db::in_transaction;
-use crate::{SessionId, Timestamp};
+
+/// An entry that is a prompt.
+const PROMPT: u8 = EntryKind::Prompt as u8;
 
 /// What kind of entry a row is, as far as a query has to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +54,7 @@ pub(crate) struct Standing {
 /// Where a session stands; `None` if there is no such session, or it is no conversation.
 pub(crate) fn standing(connection: &Connection, session: SessionId) -> rusqlite::Result<Option<Standing>> {
     connection
-        .prepare_cached("SELECT seq, head, draft FROM sessions WHERE id = ? AND kind = 1")?
+        .prepare_cached(&format!("SELECT seq, head, draft FROM sessions WHERE id = ? AND kind = {CONVERSATION}"))?
         .query_row([&session.as_bytes()[..]], |row| {
             Ok(Standing { seq: row.get(0)?, head: row.get(1)?, draft: parse_draft(row.get(2)?) })
         })
@@ -109,7 +114,7 @@ pub(crate) fn set_draft(tx: &Transaction<'_>, session: i64, draft: &[Part]) -> R
 pub(crate) fn was_said(connection: &Connection, parts: &[Part]) -> rusqlite::Result<bool> {
     let body = serde_json::to_string(&Body::Prompt { parts: parts.to_vec() }).expect("entries serialise");
     connection
-        .prepare_cached("SELECT EXISTS (SELECT 1 FROM entries WHERE kind = 1 AND body = ?)")?
+        .prepare_cached(&format!("SELECT EXISTS (SELECT 1 FROM entries WHERE kind = {PROMPT} AND body = ?)"))?
         .query_row([body], |row| row.get(0))
 }
 
@@ -166,7 +171,7 @@ pub(crate) fn prompts(connection: &Connection, head: Option<i64>) -> rusqlite::R
 /// The entry with this row number, if it is a prompt, without its parent.
 pub(crate) fn prompt(connection: &Connection, seq: i64) -> rusqlite::Result<Option<Entry>> {
     let entry = connection
-        .prepare_cached("SELECT seq, id, parent, at, body FROM entries WHERE seq = ? AND kind = 1")?
+        .prepare_cached(&format!("SELECT seq, id, parent, at, body FROM entries WHERE seq = ? AND kind = {PROMPT}"))?
         .query_row([seq], |row| from_row(row, None))
         .optional()?;
     Ok(entry.map(|row| row.entry))
@@ -233,19 +238,6 @@ pub(crate) fn all(connection: &Connection, session: i64) -> rusqlite::Result<Vec
         all.push(row);
     }
     Ok(all)
-}
-
-/// Pairs the checkpoint with row number `checkpoint` with an entry.
-pub(crate) fn pair(tx: &Transaction<'_>, entry: i64, checkpoint: i64) -> Result<(), StoreError> {
-    tx.execute("INSERT OR IGNORE INTO points VALUES (?, ?)", [entry, checkpoint]).map(drop).map_err(in_transaction(tx))
-}
-
-/// Pairs the checkpoint with row number `checkpoint` with the head of a session. If that is an entry of the session which this one was
-/// forked from, it has checkpoints of its own.
-pub(crate) fn pair_head(tx: &Transaction<'_>, session: i64, checkpoint: i64) -> Result<(), StoreError> {
-    let sql = "INSERT OR IGNORE INTO points SELECT head, ?2 FROM sessions
-         JOIN entries ON entries.seq = head AND entries.session = sessions.seq WHERE sessions.seq = ?1";
-    tx.execute(sql, [session, checkpoint]).map(drop).map_err(in_transaction(tx))
 }
 
 /// Pairs a checkpoint with the head of a session, unless that is at `known`.

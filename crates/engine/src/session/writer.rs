@@ -5,23 +5,26 @@
 //! died has left: what was coming is written, calls without results get one that says so, and the turn ends.
 
 use std::collections::HashSet;
-use std::fs::{File, OpenOptions, TryLockError};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use rusqlite::{OptionalExtension, Transaction, params};
 use thiserror::Error;
 
-use super::aim;
 use super::conversation::{Conversation, first_line, joined};
-use super::entry::{Block, Body, CallId, EndReason, Entry, EntryId, Outcome, Part};
+use super::entry::{Block, Body, CallId, EndReason, Entry, Outcome, Part};
 use super::heads::{self, Moved};
-use super::{coming, load, rows};
-use crate::operation::{self, MadeBy, NewOperation, Operation, OperationKind, OperationState};
-use crate::rewind::Discard;
+use super::{Discard, head_target, load, rows, unfinished};
+use crate::base::id::{EntryId, OperationId, SessionId};
+use crate::base::settings::Timestamp;
+use crate::history::checkpoint;
+use crate::history::codes::{RUNNING, TURN};
+use crate::history::operation::{self, MadeBy, NewOperation, Operation, OperationKind, OperationState};
+use crate::history::session_lock::{is_live, lock_path, lock_patiently};
+use crate::history::sessions::Sessions;
 use crate::store::db::{Db, in_transaction};
-use crate::store::{Durability, StoreError, create_private_dirs};
-use crate::{OperationId, SessionId, Timestamp, Workspace, limits, regular};
+use crate::store::{Durability, StoreError};
+use crate::workspace::Workspace;
 
 /// Something could not be done in a session; nothing was written.
 #[derive(Debug, Error)]
@@ -92,16 +95,16 @@ pub struct SessionWriter {
     _lock: File,
 }
 
-impl Workspace {
+impl Sessions<&Workspace> {
     /// Opens a session for writing. `random` gives fresh random bytes for entries that have to be added because a process died.
-    pub fn open_session(
+    pub fn open(
         &self,
         session: SessionId,
         at: Timestamp,
         random: &mut dyn FnMut() -> [u8; 10],
     ) -> Result<SessionWriter, SessionError> {
-        let lock = lock_patiently(self.store.dir(), session)?.ok_or(SessionError::Live { session })?;
-        let db = Db::open(&self.store.dir().join("retake.db"))?;
+        let lock = lock_patiently(self.0.store.dir(), session)?.ok_or(SessionError::Live { session })?;
+        let db = Db::open(&self.0.store.dir().join("retake.db"))?;
         let standing = db.read(|connection| rows::standing(connection, session))?;
         let standing = standing.ok_or(SessionError::NotAConversation { session })?;
         let mut writer = SessionWriter {
@@ -111,7 +114,7 @@ impl Workspace {
             head: None,
             conversation: Conversation::default(),
             draft: Vec::new(),
-            coming: coming_path(self.store.dir(), session),
+            coming: coming_path(self.0.store.dir(), session),
             _lock: lock,
         };
         writer.reload()?;
@@ -121,12 +124,12 @@ impl Workspace {
 
     /// Whether a process has the session open for writing.
     pub fn is_live(&self, session: SessionId) -> bool {
-        is_live(self.store.dir(), session)
+        is_live(self.0.store.dir(), session)
     }
 
     /// What a session's conversation is now.
     pub fn conversation(&self, session: SessionId) -> Result<Conversation, SessionError> {
-        let chain = self.store.db().read(|connection| {
+        let chain = self.0.store.db().read(|connection| {
             let Some(standing) = rows::standing(connection, session)? else { return Ok(None) };
             load::chain(connection, standing.head).map(Some)
         })?;
@@ -136,13 +139,13 @@ impl Workspace {
 
     /// What the user of a session is about to say.
     pub fn draft(&self, session: SessionId) -> Result<Vec<Part>, SessionError> {
-        let standing = self.store.db().read(|connection| rows::standing(connection, session))?;
+        let standing = self.0.store.db().read(|connection| rows::standing(connection, session))?;
         standing.map(|standing| standing.draft).ok_or(SessionError::NotAConversation { session })
     }
 
     /// Everything that was ever said in a session, abandoned branches included, oldest first.
     pub fn all_entries(&self, session: SessionId) -> Result<Vec<Entry>, SessionError> {
-        let all = self.store.db().read(|connection| {
+        let all = self.0.store.db().read(|connection| {
             let Some(standing) = rows::standing(connection, session)? else { return Ok(None) };
             rows::all(connection, standing.seq).map(Some)
         })?;
@@ -233,7 +236,7 @@ impl SessionWriter {
             tx.execute("UPDATE operations SET entry = ? WHERE seq = ?", [head, seq]).map_err(in_transaction(tx))?;
             // Until a checkpoint of its own is taken, the prompt has the one before it.
             if before > 0 {
-                rows::pair(tx, head, before)?;
+                checkpoint::pair(tx, head, before)?;
             }
             if is_first {
                 rows::set_title(tx, session, &what)?;
@@ -287,12 +290,12 @@ impl SessionWriter {
     /// Notes what will be written when it is complete: should this process die first, it is written as it is now, at the end of the turn
     /// that runs. What was noted before is forgotten.
     pub fn note_coming(&self, entries: &[NewEntry]) -> Result<(), StoreError> {
-        coming::note(&self.coming, self.conversation.entries(), entries)
+        unfinished::note(&self.coming, self.conversation.entries(), entries)
     }
 
     /// Ends a turn with a last entry.
     pub fn end_turn(&mut self, operation: OperationId, end: NewEntry) -> Result<&[Entry], SessionError> {
-        coming::forget(&self.coming);
+        unfinished::forget(&self.coming);
         self.write(vec![end], Durability::Synced, |tx, head| end_turn(tx, operation, head))
     }
 
@@ -305,7 +308,7 @@ impl SessionWriter {
             if !rows::move_head(tx, session, head, moved.from)? {
                 return Ok(None);
             }
-            let said = aim::prompt_of(tx, seq).map_err(in_transaction(tx))?.unwrap_or_default();
+            let said = head_target::prompt_of(tx, seq).map_err(in_transaction(tx))?.unwrap_or_default();
             rows::set_draft(tx, session, &joined([said.clone(), draft]))?;
             heads::retitle(tx, session, moved.from)?;
             operation::finish(tx, operation, OperationState::Failed, None)?;
@@ -364,18 +367,18 @@ impl SessionWriter {
         let unfinished: Option<([u8; 16], Option<i64>)> = self.db.read(|connection| {
             connection
                 .prepare_cached(
-                    "SELECT id, entry FROM operations WHERE session = ? AND kind = 4 AND summary IS NULL AND state = 0",
+                    &format!("SELECT id, entry FROM operations WHERE session = ? AND kind = {TURN} AND summary IS NULL AND state = {RUNNING}"),
                 )?
                 .query_row([session], |row| Ok((row.get(0)?, row.get(1)?)))
                 .optional()
         })?;
         let Some((id, prompt)) = unfinished else { return Ok(()) };
         let operation = OperationId::from_bytes(id);
-        let coming = coming::read(&self.coming, self.conversation.entries());
+        let coming = unfinished::read(&self.coming, self.conversation.entries());
         if !coming.is_empty() {
             self.write(coming, Durability::Synced, |_, _| Ok(()))?;
         }
-        coming::forget(&self.coming);
+        unfinished::forget(&self.coming);
         if prompt.is_some() && prompt == self.head {
             return self.take_back_turn(operation).map(drop);
         }
@@ -453,47 +456,13 @@ fn end_turn(tx: &Transaction<'_>, operation: OperationId, head: i64) -> Result<(
     Ok(())
 }
 
-fn lock_path(store_dir: &Path, session: SessionId) -> PathBuf {
-    store_dir.join("sessions").join(format!("{session}.lock"))
-}
-
 fn coming_path(store_dir: &Path, session: SessionId) -> PathBuf {
     store_dir.join("sessions").join(format!("{session}.coming"))
 }
 
-/// Whether a process has the session open for writing.
-pub(crate) fn is_live(store_dir: &Path, session: SessionId) -> bool {
-    lock_path(store_dir, session).exists() && matches!(lock(store_dir, session), Ok(None))
-}
-
 /// Removes what tells that somebody has a session open, which is gone, and what was coming in it.
 pub(crate) fn forget_lock(store_dir: &Path, session: SessionId) {
-    coming::forget(&coming_path(store_dir, session));
+    unfinished::forget(&coming_path(store_dir, session));
     // If it stays, it is a file that nobody has locked.
     std::fs::remove_file(lock_path(store_dir, session)).ok();
-}
-
-/// Takes the lock of a session; `None` if somebody keeps it. Whoever only asks whether it is taken has it for a moment.
-fn lock_patiently(store_dir: &Path, session: SessionId) -> Result<Option<File>, StoreError> {
-    for _ in 0..limits::LOCK_ATTEMPTS {
-        if let Some(file) = lock(store_dir, session)? {
-            return Ok(Some(file));
-        }
-        std::thread::sleep(std::time::Duration::from_millis(limits::LOCK_PAUSE_MS));
-    }
-    lock(store_dir, session)
-}
-
-/// Takes the lock of a session; `None` if somebody has it.
-pub(crate) fn lock(store_dir: &Path, session: SessionId) -> Result<Option<File>, StoreError> {
-    let path = lock_path(store_dir, session);
-    create_private_dirs(&store_dir.join("sessions"))?;
-    let mut options = OpenOptions::new();
-    let file = regular::open_with(options.write(true).create(true).truncate(false).mode(0o600), &path);
-    let file = file.map_err(StoreError::io("create", &path))?;
-    match file.try_lock() {
-        Ok(()) => Ok(Some(file)),
-        Err(TryLockError::WouldBlock) => Ok(None),
-        Err(TryLockError::Error(err)) => Err(StoreError::io("lock", &path)(err)),
-    }
 }

@@ -1,9 +1,9 @@
 //! What differs between two snapshots, in time proportional to the difference: equal trees are never read.
 
-use crate::path::join;
-use crate::snapshot::tree::{Kind, Node, Tree};
+use crate::base::id::ObjectId;
+use crate::base::path::{WorkspacePath, join};
 use crate::store::StoreError;
-use crate::{ObjectId, WorkspacePath};
+use crate::store::tree::{Node, NodeKind, Tree};
 
 /// A path that differs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl Changed {
     /// Counts files and links among `changes`; a directory that took a file's place counts as deleted file.
     pub fn count<'a>(changes: impl IntoIterator<Item = &'a Change>) -> Self {
         let mut counts = Self::default();
-        let is_file = |node: &Option<Node>| node.is_some_and(|node| node.kind != Kind::Directory);
+        let is_file = |node: &Option<Node>| node.is_some_and(|node| node.kind != NodeKind::Directory);
         for change in changes {
             match (is_file(&change.before), is_file(&change.after)) {
                 (true, true) => counts.modified += 1,
@@ -76,7 +76,8 @@ fn diff_trees(
         let old = before.next_if(|(other, _)| *other == name).map(|(_, node)| node);
         let new = after.next_if(|(other, _)| *other == name).map(|(_, node)| node);
         let path = join(directory, &name);
-        let tree_of = |node: Option<Node>| node.filter(|node| node.kind == Kind::Directory).map(|node| node.content);
+        let tree_of =
+            |node: Option<Node>| node.filter(|node| node.kind == NodeKind::Directory).map(|node| node.content);
         let old_tree = tree_of(old).and_then(|id| from.map(|(_, load)| (id, load)));
         let new_tree = tree_of(new).and_then(|id| to.map(|(_, load)| (id, load)));
         if outer(old) != outer(new) {
@@ -89,6 +90,6 @@ fn diff_trees(
 }
 
 /// What of a node is its own: a directory's content is told by its children.
-fn outer(node: Option<Node>) -> Option<(Kind, u16, Option<ObjectId>)> {
-    node.map(|node| (node.kind, node.mode, (node.kind != Kind::Directory).then_some(node.content)))
+fn outer(node: Option<Node>) -> Option<(NodeKind, u16, Option<ObjectId>)> {
+    node.map(|node| (node.kind, node.mode, (node.kind != NodeKind::Directory).then_some(node.content)))
 }

@@ -1,8 +1,11 @@
-//! Snapshots as Merkle trees, and comparing them.
+//! Snapshots as Merkle trees: comparing them, and what they prove about a path.
 
-pub(crate) mod aside;
-pub(crate) mod beside;
 pub(crate) mod diff;
-pub(crate) mod known;
-pub(crate) mod lay_out;
-pub(crate) mod tree;
+pub(crate) mod gaps;
+pub(crate) mod presence;
+pub(crate) mod uncaptured;
+
+pub use crate::store::tree::{GapKind, Node, NodeKind};
+pub use diff::{Change, Changed};
+pub use gaps::Gap;
+pub use uncaptured::{Difference, LeftOut, UncapturedChange};

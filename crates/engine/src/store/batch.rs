@@ -12,8 +12,9 @@ use rusqlite::{Transaction, params};
 use super::db::{self, Location};
 use super::loss::Lost;
 use super::pack::{Segment, SegmentId};
-use super::{Durability, Effort, Kind, Store, StoreError, gc, lock, record};
-use crate::{ObjectId, limits};
+use super::{Durability, Effort, ObjectKind, Store, StoreError, gc, lock, record};
+use crate::base::id::ObjectId;
+use crate::base::limits;
 
 /// Objects that are being collected, and in the end committed together.
 #[derive(Debug)]
@@ -87,7 +88,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Stores an object under its id unless it is already there. Compresses on the calling thread.
-    pub(crate) fn put(&self, kind: Kind, id: ObjectId, plain: &[u8]) -> Result<(), StoreError> {
+    pub(crate) fn put(&self, kind: ObjectKind, id: ObjectId, plain: &[u8]) -> Result<(), StoreError> {
         if self.has(&id)? {
             return Ok(());
         }

@@ -9,8 +9,8 @@
 
 use std::ops::Range;
 
-use super::record::{self, HEADER_LEN, Kind, Torn};
-use crate::ObjectId;
+use super::record::{self, HEADER_LEN, ObjectKind, Torn};
+use crate::base::id::ObjectId;
 
 /// Plain bytes from which on a bundle is full: all of it is decompressed to read one object.
 pub(super) const FULL: usize = 256 << 10;
@@ -22,12 +22,12 @@ pub(super) const HEAD_LEN: usize = HEADER_LEN + 4;
 const ENTRY_LEN: usize = 32 + 1 + 4;
 
 /// An object on its way into a bundle.
-pub(crate) type Part = (ObjectId, Kind, Vec<u8>);
+pub(crate) type Part = (ObjectId, ObjectKind, Vec<u8>);
 
 /// A decoded bundle.
 #[derive(Debug)]
 pub(crate) struct Bundle {
-    parts: Vec<(ObjectId, Kind, Range<usize>)>,
+    parts: Vec<(ObjectId, ObjectKind, Range<usize>)>,
     plain: Vec<u8>,
 }
 
@@ -84,7 +84,7 @@ fn length(entry: &[u8]) -> u32 {
 
 impl Bundle {
     /// An object of it, verified against `id`.
-    pub(crate) fn get(&self, id: ObjectId) -> Result<(Kind, Vec<u8>), Torn> {
+    pub(crate) fn get(&self, id: ObjectId) -> Result<(ObjectKind, Vec<u8>), Torn> {
         let found = self.parts.iter().find(|(other, ..)| *other == id);
         let (_, kind, range) = found.ok_or(Torn("another object is stored in its place"))?;
         let plain = self.plain[range.clone()].to_vec();
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn a_bundle_that_lies_about_its_length_is_damaged() {
         let plain = b"two, two, two, two ".repeat(200);
-        let record = encode(&[(ObjectId::of(&plain), Kind::Blob, plain)]);
+        let record = encode(&[(ObjectId::of(&plain), ObjectKind::Blob, plain)]);
         for codec in [None, Some(0), Some(1), Some(2), Some(9)] {
             for lie in [u64::MAX, 1 << 46, 1 << 34, 1 << 30, 99, 0] {
                 assert!(decode(&record::forged(&record, codec, lie)).is_err(), "{codec:?} {lie}");
@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn a_bundle_gives_back_every_object_and_notices_any_flipped_bit() {
         let parts: Vec<Part> = [&b""[..], b"one", &b"two, two, two, two ".repeat(20)]
-            .map(|plain| (ObjectId::of(plain), Kind::Blob, plain.to_vec()))
+            .map(|plain| (ObjectId::of(plain), ObjectKind::Blob, plain.to_vec()))
             .to_vec();
         let record = encode(&parts);
         assert_eq!(count(&record[..HEAD_LEN]), Some(3));

@@ -7,10 +7,12 @@ use std::ffi::OsStr;
 
 use super::bundle::{self, Bundle};
 use super::pack::{self, SegmentId};
-use super::record::Torn;
-use super::{Kind, Location, Store, StoreError, content, record};
-use crate::snapshot::tree::{self, Node, decode_aside, decode_tree};
-use crate::{ObjectId, Phase, Progress, Step, limits, regular};
+use super::record::{self, Torn};
+use super::tree::{self, Node, decode_aside, decode_tree};
+use super::{Location, ObjectKind, Store, StoreError, content};
+use crate::base::id::ObjectId;
+use crate::base::progress::{Phase, Progress, Step};
+use crate::base::{limits, plain_file};
 
 /// Something in the store that is not as it was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,7 +90,7 @@ impl Store {
                 let may_be_directory = folder == self.dir && !path.file_name().is_some_and(is_file_name);
                 // One that is gone since it was listed is none.
                 let Ok(meta) = path.metadata() else { continue };
-                if let Err(err) = regular::check(&meta)
+                if let Err(err) = plain_file::check(&meta)
                     && !(meta.is_dir() && may_be_directory)
                 {
                     let what = format!("`{}`: {err}; nothing else is affected, remove it", path.display());
@@ -108,7 +110,7 @@ impl Store {
     ) {
         let damage = &mut checked.damage;
         let path = pack::segment_path(&self.packs, segment);
-        let file = match regular::open(&path) {
+        let file = match plain_file::open(&path) {
             Ok(file) => file,
             Err(err) => {
                 let what = format!("`{}` with {} objects cannot be opened: {err}", path.display(), rows.len());
@@ -152,7 +154,7 @@ impl Store {
     }
 
     /// Whether everything that `roots` need is there and unharmed.
-    pub(crate) fn is_whole(&self, roots: &[(ObjectId, Kind)], checked: &mut Checked) -> Result<bool, StoreError> {
+    pub(crate) fn is_whole(&self, roots: &[(ObjectId, ObjectKind)], checked: &mut Checked) -> Result<bool, StoreError> {
         for &(id, kind) in roots {
             if !self.is_part_whole(id, kind, checked)? {
                 return Ok(false);
@@ -161,19 +163,21 @@ impl Store {
         Ok(true)
     }
 
-    fn is_part_whole(&self, id: ObjectId, kind: Kind, checked: &mut Checked) -> Result<bool, StoreError> {
+    fn is_part_whole(&self, id: ObjectId, kind: ObjectKind, checked: &mut Checked) -> Result<bool, StoreError> {
         if !checked.sound.contains(&id) {
             return Ok(false);
         }
         if let Some(&known) = checked.whole.get(&id) {
             return Ok(known);
         }
-        let parts: Result<Vec<(ObjectId, Kind)>, _> = match kind {
-            Kind::Tree => decode_tree(&self.read(id)?.1).map(|tree| tree.iter().map(|(_, node)| part(node)).collect()),
-            Kind::Aside => decode_aside(&self.read(id)?.1)
-                .map(|aside| aside.iter().filter_map(|entry| Some((entry.child?, Kind::Aside))).collect()),
-            Kind::Chunks => Ok(self.chunks(id)?),
-            Kind::Blob | Kind::Rules => Ok(Vec::new()),
+        let parts: Result<Vec<(ObjectId, ObjectKind)>, _> = match kind {
+            ObjectKind::Tree => {
+                decode_tree(&self.read(id)?.1).map(|tree| tree.iter().map(|(_, node)| part(node)).collect())
+            }
+            ObjectKind::Aside => decode_aside(&self.read(id)?.1)
+                .map(|aside| aside.iter().filter_map(|entry| Some((entry.child?, ObjectKind::Aside))).collect()),
+            ObjectKind::Chunks => Ok(self.chunks(id)?),
+            ObjectKind::Blob | ObjectKind::Rules => Ok(Vec::new()),
         };
         let whole = match parts {
             Ok(parts) => self.is_whole(&parts, checked)?,
@@ -184,12 +188,12 @@ impl Store {
     }
 
     /// The chunks of a large file; none if it is stored as one.
-    fn chunks(&self, id: ObjectId) -> Result<Vec<(ObjectId, Kind)>, StoreError> {
+    fn chunks(&self, id: ObjectId) -> Result<Vec<(ObjectId, ObjectKind)>, StoreError> {
         let (kind, list) = self.read(id)?;
-        if kind != Kind::Chunks {
+        if kind != ObjectKind::Chunks {
             return Ok(Vec::new());
         }
-        Ok(content::chunk_list(id, &list)?.map(|(chunk, _)| (chunk, Kind::Blob)).collect())
+        Ok(content::chunk_list(id, &list)?.map(|(chunk, _)| (chunk, ObjectKind::Blob)).collect())
     }
 }
 
@@ -211,10 +215,10 @@ fn check_record(bytes: &[u8], id: ObjectId, offset: u64, opened: &mut Option<(u6
 }
 
 /// What a tree's entry needs; a large file may be in chunks.
-fn part(node: &Node) -> (ObjectId, Kind) {
+fn part(node: &Node) -> (ObjectId, ObjectKind) {
     match node.kind {
-        tree::Kind::Directory => (node.content, Kind::Tree),
-        _ if node.size >= limits::CHUNKED_FROM => (node.content, Kind::Chunks),
-        _ => (node.content, Kind::Blob),
+        tree::NodeKind::Directory => (node.content, ObjectKind::Tree),
+        _ if node.size >= limits::CHUNKED_FROM => (node.content, ObjectKind::Chunks),
+        _ => (node.content, ObjectKind::Blob),
     }
 }

@@ -11,8 +11,9 @@ use rusqlite::params;
 use super::condense::{self, Order};
 use super::pack::{self, Segment, SegmentId};
 use super::{Durability, Location, Store, StoreError, bundle, db, record};
-use crate::scan::{Phase, Step};
-use crate::{ObjectId, Progress, fault};
+use crate::base::fault;
+use crate::base::id::ObjectId;
+use crate::base::progress::{Phase, Progress, Step};
 
 /// How much of a segment may be holes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,10 +57,10 @@ pub(crate) struct Rewriting {
 
 impl Rewriting {
     /// While somebody waits for a checkpoint.
-    pub(super) const COLLECT: Self =
+    pub(crate) const COLLECT: Self =
         Self { holes: Holes::Some, density: Density::AsTheyAre, reach: Reach::Free, threads: 1 };
     /// While somebody waits for a checkpoint that needs every byte.
-    pub(super) const RECLAIM: Self = Self { holes: Holes::None, density: Density::Trimmed, ..Self::COLLECT };
+    pub(crate) const RECLAIM: Self = Self { holes: Holes::None, density: Density::Trimmed, ..Self::COLLECT };
 }
 
 /// The caller asked to stop; what was done is whole.

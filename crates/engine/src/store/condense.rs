@@ -5,17 +5,17 @@ use std::thread;
 
 use super::bundle::{self, Bundle, Part};
 use super::compact::{Source, Stopped, Stored, Target};
-use super::{Effort, Kind, Store, StoreError, record};
-use crate::ObjectId;
-use crate::path::join;
-use crate::snapshot::tree::{self, decode_aside, decode_tree};
+use super::tree::{self, decode_aside, decode_tree};
+use super::{Effort, ObjectKind, Store, StoreError, gc, record};
+use crate::base::id::ObjectId;
+use crate::base::path::join;
 
 /// Plain bytes that are compressed at a time, on all threads.
 const PORTION: usize = 16 << 20;
 
 /// Where objects belong, so that those that are alike are neighbours: directories first, then contents, both by path and from the
 /// newest version to the oldest.
-pub(super) type Order = HashMap<ObjectId, (Kind, Vec<u8>, usize)>;
+pub(super) type Order = HashMap<ObjectId, (ObjectKind, Vec<u8>, usize)>;
 
 /// What becomes a record.
 enum Piece {
@@ -155,7 +155,7 @@ impl Opened {
         }))
     }
 
-    fn open_bundle(&mut self, offset: u64, bytes: &[u8], id: ObjectId) -> Option<(Kind, Vec<u8>)> {
+    fn open_bundle(&mut self, offset: u64, bytes: &[u8], id: ObjectId) -> Option<(ObjectKind, Vec<u8>)> {
         let bundle = bundle::decode(bytes).ok()?;
         let object = bundle.get(id).ok()?;
         if self.bundles.len() == super::OPEN_BUNDLES {
@@ -171,31 +171,41 @@ impl Store {
     pub(super) fn find_order(&self) -> Result<Order, StoreError> {
         let mut order = Order::new();
         let mut queue = Vec::new();
-        for point in self.points()? {
-            queue.extend(point.roots.iter().map(|&(id, kind)| (id, kind, Vec::new())));
+        let checkpoints: Vec<Vec<(ObjectId, ObjectKind)>> = self.db().read(|connection| {
+            let sql = format!("SELECT {} FROM checkpoints ORDER BY seq DESC", gc::ROOTS);
+            connection.prepare(&sql)?.query_map([], gc::roots)?.collect()
+        })?;
+        for roots in checkpoints {
+            queue.extend(roots.into_iter().map(|(id, kind)| (id, kind, Vec::new())));
             while let Some((id, kind, path)) = queue.pop() {
                 let age = order.len();
                 if order.contains_key(&id) {
                     continue;
                 }
                 let bytes = match kind {
-                    Kind::Tree | Kind::Aside => self.readable(id)?.map(|(_, bytes)| bytes).unwrap_or_default(),
-                    Kind::Blob | Kind::Rules | Kind::Chunks => Vec::new(),
+                    ObjectKind::Tree | ObjectKind::Aside => {
+                        self.readable(id)?.map(|(_, bytes)| bytes).unwrap_or_default()
+                    }
+                    ObjectKind::Blob | ObjectKind::Rules | ObjectKind::Chunks => Vec::new(),
                 };
                 match kind {
-                    Kind::Tree => {
+                    ObjectKind::Tree => {
                         for (name, node) in decode_tree(&bytes).unwrap_or_default() {
-                            let kind = if node.kind == tree::Kind::Directory { Kind::Tree } else { Kind::Blob };
+                            let kind = if node.kind == tree::NodeKind::Directory {
+                                ObjectKind::Tree
+                            } else {
+                                ObjectKind::Blob
+                            };
                             queue.push((node.content, kind, join(&path, &name)));
                         }
                     }
-                    Kind::Aside => {
+                    ObjectKind::Aside => {
                         let below = decode_aside(&bytes).unwrap_or_default().into_iter();
                         queue.extend(
-                            below.filter_map(|entry| Some((entry.child?, Kind::Aside, join(&path, &entry.name)))),
+                            below.filter_map(|entry| Some((entry.child?, ObjectKind::Aside, join(&path, &entry.name)))),
                         );
                     }
-                    Kind::Blob | Kind::Rules | Kind::Chunks => {}
+                    ObjectKind::Blob | ObjectKind::Rules | ObjectKind::Chunks => {}
                 }
                 order.insert(id, (kind, path, age));
             }

@@ -9,8 +9,9 @@ use std::io::{self, Read, Write};
 use fastcdc::v2020::StreamCDC;
 
 use super::error::StoreError;
-use super::{Batch, Kind, Store};
-use crate::{ObjectId, limits};
+use super::{Batch, ObjectKind, Store};
+use crate::base::id::ObjectId;
+use crate::base::limits;
 
 /// Bytes of an entry in a chunk list: the chunk's id and its length.
 const CHUNK_ENTRY: usize = 36;
@@ -40,14 +41,14 @@ impl Batch<'_> {
         for chunk in StreamCDC::new(source, min, average, max) {
             let data = chunk.map_err(|_| PutError::Read)?.data;
             let id = ObjectId::of(&data);
-            self.put(Kind::Blob, id, &data)?;
+            self.put(ObjectKind::Blob, id, &data)?;
             whole.update(&data);
             total += data.len() as u64;
             list.extend_from_slice(id.as_bytes());
             list.extend_from_slice(&u32::try_from(data.len()).expect("at most the largest chunk").to_le_bytes());
         }
         let id = ObjectId::from_bytes(*whole.finalize().as_bytes());
-        self.put(Kind::Chunks, id, &list)?;
+        self.put(ObjectKind::Chunks, id, &list)?;
         Ok((id, total))
     }
 }
@@ -62,7 +63,7 @@ impl Store {
             return Ok(true);
         }
         let list = match self.read(id) {
-            Ok((Kind::Chunks, list)) => list,
+            Ok((ObjectKind::Chunks, list)) => list,
             Ok(_) => return Ok(true),
             Err(StoreError::Damaged { .. } | StoreError::Missing { .. }) => return Ok(false),
             Err(err) => return Err(err),
@@ -78,7 +79,7 @@ impl Store {
     /// Writes the content `id` to `out`, verified as it goes; an error may leave a part written.
     pub(crate) fn copy_content(&self, id: ObjectId, out: &mut dyn Write) -> Result<(), CopyError> {
         let (kind, bytes) = self.read(id)?;
-        if kind != Kind::Chunks {
+        if kind != ObjectKind::Chunks {
             return Ok(out.write_all(&bytes)?);
         }
         let mut whole = blake3::Hasher::new();

@@ -10,7 +10,8 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction, Transactio
 
 use super::error::StoreError;
 use super::pack::SegmentId;
-use crate::{ObjectId, fault, limits, regular};
+use crate::base::id::ObjectId;
+use crate::base::{fault, limits, plain_file};
 
 /// When a commit returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -482,7 +483,7 @@ fn require_files(path: &Path) -> Result<(), StoreError> {
         let mut name = path.as_os_str().to_owned();
         name.push(suffix);
         let file = Path::new(&name);
-        regular::require(file).map_err(StoreError::io("open", file))?;
+        plain_file::require(file).map_err(StoreError::io("open", file))?;
     }
     Ok(())
 }
@@ -491,7 +492,7 @@ fn require_files(path: &Path) -> Result<(), StoreError> {
 fn has_log(path: &Path) -> bool {
     use std::os::unix::fs::FileExt;
     let mut version = [0];
-    regular::open(path).is_ok_and(|file| file.read_exact_at(&mut version, 18).is_ok()) && version[0] == 2
+    plain_file::open(path).is_ok_and(|file| file.read_exact_at(&mut version, 18).is_ok()) && version[0] == 2
 }
 
 /// SQLite creates its files with the process's umask; ours are private from the start.
@@ -499,5 +500,5 @@ fn create_private(path: &Path) -> Result<(), StoreError> {
     use std::os::unix::fs::OpenOptionsExt;
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create(true).truncate(false).mode(0o600);
-    regular::open_with(&mut options, path).map(drop).map_err(StoreError::io("create", path))
+    plain_file::open_with(&mut options, path).map(drop).map_err(StoreError::io("create", path))
 }

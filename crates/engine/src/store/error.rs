@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use rusqlite::ErrorCode;
 use thiserror::Error;
 
-use crate::ObjectId;
-use crate::regular::{self, NotAFile};
+use crate::base::id::ObjectId;
+use crate::base::plain_file::{self, NotAFile};
 
 /// A store operation failed.
 #[derive(Debug, Error)]
@@ -123,7 +123,7 @@ impl StoreError {
     pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
         let path = path.to_owned();
         move |source| {
-            if let Some(NotAFile { kind }) = regular::not_a_file(&source) {
+            if let Some(NotAFile { kind }) = plain_file::not_a_file(&source) {
                 return Self::WrongKind { path, kind };
             }
             match source.raw_os_error().map(rustix::io::Errno::from_raw_os_error) {

@@ -10,7 +10,7 @@ use super::check::Damage;
 use super::db::in_transaction;
 use super::pack::{self, SegmentId};
 use super::{Durability, Location, Store, StoreError, lock};
-use crate::ObjectId;
+use crate::base::id::ObjectId;
 
 /// What does not count as stored.
 #[derive(Debug, Default)]
@@ -75,7 +75,9 @@ impl Store {
             let end = pack::SEGMENT_HEADER.max(committed()?);
             let len = file.metadata().map_err(StoreError::io("read", &path))?.len();
             if end < len {
-                crate::fault::step().and_then(|()| file.set_len(end)).map_err(StoreError::io("truncate", &path))?;
+                crate::base::fault::step()
+                    .and_then(|()| file.set_len(end))
+                    .map_err(StoreError::io("truncate", &path))?;
             }
         }
         Ok(())

@@ -16,17 +16,16 @@ pub(crate) mod bundle;
 mod check;
 pub(crate) mod compact;
 mod condense;
-mod content;
+pub(crate) mod content;
 pub(crate) mod db;
 mod error;
 pub(crate) mod gc;
-mod live;
 mod loss;
 pub(crate) mod pack;
 pub(crate) mod record;
-pub(crate) mod retire;
 #[cfg(test)]
 mod tests;
+pub(crate) mod tree;
 
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
@@ -41,14 +40,15 @@ pub use check::Damage;
 pub use db::Durability;
 pub use error::StoreError;
 
-use crate::{ObjectId, regular};
+use crate::base::id::ObjectId;
+use crate::base::plain_file;
 pub(crate) use batch::Batch;
 use bundle::Bundle;
 pub(crate) use content::{CopyError, PutError};
 use db::{Db, Location};
 use loss::Lost;
 use pack::{Segment, SegmentId};
-pub(crate) use record::{Effort, Kind};
+pub(crate) use record::{Effort, ObjectKind};
 
 /// Bundles that are kept decompressed: neighbours are often read one after the other.
 const OPEN_BUNDLES: usize = 16;
@@ -136,7 +136,7 @@ impl Store {
     }
 
     /// Reads and verifies an object.
-    pub(crate) fn read(&self, id: ObjectId) -> Result<(Kind, Vec<u8>), StoreError> {
+    pub(crate) fn read(&self, id: ObjectId) -> Result<(ObjectKind, Vec<u8>), StoreError> {
         let location = self.db().locate(&id)?.ok_or(StoreError::Missing { id })?;
         match self.read_at(location, id) {
             // A clean-up may have moved the object between the look-up and the read, or removed the segment that this process
@@ -150,7 +150,16 @@ impl Store {
         }
     }
 
-    fn read_at(&self, location: Location, id: ObjectId) -> Result<(Kind, Vec<u8>), StoreError> {
+    /// An object's bytes; `None` if they are damaged, which must not keep a clean-up from going on.
+    pub(crate) fn readable(&self, id: ObjectId) -> Result<Option<(ObjectKind, Vec<u8>)>, StoreError> {
+        match self.read(id) {
+            Ok(object) => Ok(Some(object)),
+            Err(StoreError::Damaged { .. } | StoreError::Missing { .. }) => Ok(None),
+            Err(err) => Err(err),
+        }
+    }
+
+    fn read_at(&self, location: Location, id: ObjectId) -> Result<(ObjectKind, Vec<u8>), StoreError> {
         // Whatever was at this place before: an object is what its hash says.
         if let Some(object) = self.opened_bundle(location).and_then(|bundle| bundle.get(id).ok()) {
             return Ok(object);
@@ -159,7 +168,7 @@ impl Store {
         let damaged = |what| StoreError::Damaged { id, pack: path.clone(), what };
         let file = self.pack_file(location.pack).map_err(|err| match err.kind() {
             std::io::ErrorKind::NotFound => damaged("its segment is missing"),
-            _ if regular::not_a_file(&err).is_some() => damaged("its segment is not a file"),
+            _ if plain_file::not_a_file(&err).is_some() => damaged("its segment is not a file"),
             _ => StoreError::io("open", &path)(err),
         })?;
         let bytes =
@@ -198,7 +207,7 @@ impl Store {
         if let Some(file) = open.get(&id) {
             return Ok(Arc::clone(file));
         }
-        let file = Arc::new(regular::open(&pack::segment_path(&self.packs, id))?);
+        let file = Arc::new(plain_file::open(&pack::segment_path(&self.packs, id))?);
         open.insert(id, Arc::clone(&file));
         Ok(file)
     }
@@ -223,7 +232,7 @@ impl Store {
         }
         let path = self.dir.join("lock");
         let mut options = std::fs::OpenOptions::new();
-        let file = regular::open_with(options.write(true).create(true).truncate(false).mode(0o600), &path);
+        let file = plain_file::open_with(options.write(true).create(true).truncate(false).mode(0o600), &path);
         match file {
             Ok(file) => Ok((path, file)),
             Err(err) if err.kind() == std::io::ErrorKind::PermissionDenied => {
@@ -325,7 +334,7 @@ impl Store {
 /// Contents without a database are somebody's history: they are not written over, and their owner is told.
 fn refuse_orphans(dir: &Path, packs: &Path) -> Result<(), StoreError> {
     let database = dir.join("retake.db");
-    regular::require(&database).map_err(StoreError::io("open", &database))?;
+    plain_file::require(&database).map_err(StoreError::io("open", &database))?;
     let known = database.metadata().is_ok_and(|meta| meta.len() > 0);
     let holds_records =
         |id: &SegmentId| pack::segment_path(packs, *id).metadata().is_ok_and(|meta| meta.len() > pack::SEGMENT_HEADER);
@@ -342,7 +351,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Creates `dir` and its missing parents, readable by the owner alone.
 pub(crate) fn create_private_dirs(dir: &Path) -> Result<(), StoreError> {
-    crate::fault::step()
+    crate::base::fault::step()
         .and_then(|()| std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir))
         .map_err(StoreError::io("create", dir))
 }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::StoreError;
 use super::record;
-use crate::{fault, limits, regular};
+use crate::base::{fault, limits, plain_file};
 
 const MAGIC: &[u8; 8] = b"RETAKEPK";
 const VERSION: u32 = 1;
@@ -222,7 +222,7 @@ fn read_if_there(file: &File, offset: u64, len: usize) -> std::io::Result<Option
 /// Opens segment `id`; `None` when it is gone.
 pub(crate) fn open_segment(packs: &Path, id: SegmentId) -> Result<Option<(File, PathBuf)>, StoreError> {
     let path = segment_path(packs, id);
-    match regular::open_with(OpenOptions::new().read(true).write(true), &path) {
+    match plain_file::open_with(OpenOptions::new().read(true).write(true), &path) {
         Ok(file) => Ok(Some((file, path))),
         Err(err) if err.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(err) => Err(StoreError::io("open", &path)(err)),
@@ -275,7 +275,7 @@ pub(crate) fn replace_file(path: &Path, bytes: &[u8]) -> Result<(), StoreError> 
     let write = || {
         fault::step()?;
         let mut options = OpenOptions::new();
-        let mut file = regular::open_with(options.write(true).create(true).truncate(true).mode(0o600), &temp)?;
+        let mut file = plain_file::open_with(options.write(true).create(true).truncate(true).mode(0o600), &temp)?;
         fault::step()?;
         file.write_all(bytes)?;
         fault::step()?;

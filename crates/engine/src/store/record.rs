@@ -7,11 +7,12 @@
 use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-use crate::{ObjectId, limits};
+use crate::base::id::ObjectId;
+use crate::base::limits;
 
 /// What an object's bytes mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ObjectKind {
     /// A file's content or a link's target, or one chunk of a large file.
     Blob = 1,
     /// A directory.
@@ -132,7 +133,7 @@ pub(crate) const HEADER_LEN: usize = size_of::<Header>();
 pub(crate) struct Torn(pub(crate) &'static str);
 
 /// Turns `plain` into a record.
-pub(crate) fn encode(kind: Kind, id: ObjectId, plain: &[u8], effort: Effort) -> Vec<u8> {
+pub(crate) fn encode(kind: ObjectKind, id: ObjectId, plain: &[u8], effort: Effort) -> Vec<u8> {
     let mut record = vec![0; HEADER_LEN];
     let codec = compress(plain, effort, &mut record);
     seal(&mut record, kind as u8, codec, id, plain.len());
@@ -218,7 +219,7 @@ pub(crate) fn check(record: &[u8]) -> Result<Header, Torn> {
 }
 
 /// The object in `record`, verified against `id`.
-pub(crate) fn decode(record: &[u8], id: ObjectId) -> Result<(Kind, Vec<u8>), Torn> {
+pub(crate) fn decode(record: &[u8], id: ObjectId) -> Result<(ObjectKind, Vec<u8>), Torn> {
     let header = check(record)?;
     if header.id != id {
         return Err(Torn("another object is stored in its place"));
@@ -230,21 +231,21 @@ pub(crate) fn decode(record: &[u8], id: ObjectId) -> Result<(Kind, Vec<u8>), Tor
 }
 
 /// The kind that `byte` stands for.
-pub(super) fn kind(byte: u8) -> Result<Kind, Torn> {
+pub(super) fn kind(byte: u8) -> Result<ObjectKind, Torn> {
     Ok(match byte {
-        1 => Kind::Blob,
-        2 => Kind::Tree,
-        3 => Kind::Aside,
-        4 => Kind::Rules,
-        5 => Kind::Chunks,
+        1 => ObjectKind::Blob,
+        2 => ObjectKind::Tree,
+        3 => ObjectKind::Aside,
+        4 => ObjectKind::Rules,
+        5 => ObjectKind::Chunks,
         _ => return Err(Torn("its kind is unknown")),
     })
 }
 
 /// Checks that `plain` is the object `id`.
-pub(super) fn verify(kind: Kind, plain: &[u8], id: ObjectId) -> Result<(), Torn> {
+pub(super) fn verify(kind: ObjectKind, plain: &[u8], id: ObjectId) -> Result<(), Torn> {
     // A chunk list is named by the content it stands for, which whoever reads the chunks verifies.
-    if kind != Kind::Chunks && ObjectId::of(plain) != id {
+    if kind != ObjectKind::Chunks && ObjectId::of(plain) != id {
         return Err(Torn("its content does not match its hash"));
     }
     Ok(())
@@ -295,7 +296,7 @@ mod tests {
         let plain = [7; 100_000];
         let id = ObjectId::of(&plain);
         for effort in [Effort::Small, Effort::Quick, Effort::Dense] {
-            let record = encode(Kind::Blob, id, &plain, effort);
+            let record = encode(ObjectKind::Blob, id, &plain, effort);
             for codec in [None, Some(ZSTD), Some(LZ4), Some(DENSE), Some(9)] {
                 for lie in LIES {
                     let is_lz4 = effort == Effort::Quick;
@@ -318,9 +319,9 @@ mod tests {
         for plain in [&b""[..], b"short", &[7; 100_000], &noise] {
             for effort in [Effort::Small, Effort::Quick, Effort::Dense] {
                 let id = ObjectId::of(plain);
-                let record = encode(Kind::Blob, id, plain, effort);
+                let record = encode(ObjectKind::Blob, id, plain, effort);
                 assert!(record.len() <= HEADER_LEN + plain.len());
-                assert_eq!(decode(&record, id), Ok((Kind::Blob, plain.to_vec())));
+                assert_eq!(decode(&record, id), Ok((ObjectKind::Blob, plain.to_vec())));
             }
         }
     }
@@ -330,7 +331,7 @@ mod tests {
         let plain = b"some content that is long enough to be worth compressing, compressing, compressing, compressing";
         let id = ObjectId::of(plain);
         for effort in [Effort::Small, Effort::Quick, Effort::Dense] {
-            let record = encode(Kind::Blob, id, plain, effort);
+            let record = encode(ObjectKind::Blob, id, plain, effort);
             for bit in 0..record.len() * 8 {
                 let mut damaged = record.clone();
                 damaged[bit / 8] ^= 1 << (bit % 8);

@@ -8,7 +8,7 @@ fn records_stay_when_a_commit_fails_that_counted_after_all() {
     let store = Store::open(dir.path(), 1 << 30).expect("it can be created");
     let id = ObjectId::of(b"content");
     let batch = store.batch(Effort::Quick).expect("it can be started");
-    batch.put(Kind::Blob, id, b"content").expect("there is room");
+    batch.put(ObjectKind::Blob, id, b"content").expect("there is room");
     // The system reports a failure after the log was written.
     let failed = batch.commit(Durability::Synced, |tx| {
         tx.execute_batch("COMMIT").map_err(db::in_transaction(tx))?;
@@ -23,7 +23,7 @@ fn records_stay_when_a_commit_fails_that_counted_after_all() {
 fn a_tail_that_cannot_be_read_is_an_error_and_not_torn() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let path = dir.path().join("segment");
-    let record = record::encode(Kind::Blob, ObjectId::of(b"content"), b"content", Effort::Small);
+    let record = record::encode(ObjectKind::Blob, ObjectId::of(b"content"), b"content", Effort::Small);
     let mut bytes = vec![0; usize::try_from(pack::SEGMENT_HEADER).expect("it is small")];
     bytes.extend_from_slice(&record);
     std::fs::write(&path, &bytes).expect("it is ours");
@@ -43,7 +43,7 @@ fn an_unreadable_tail_keeps_readers_going_and_stops_writers() {
     let id = ObjectId::of(b"content");
     let put = |store: &Store, content: &[u8]| {
         let batch = store.batch(Effort::Quick)?;
-        batch.put(Kind::Blob, ObjectId::of(content), content)?;
+        batch.put(ObjectKind::Blob, ObjectId::of(content), content)?;
         batch.commit(Durability::Soon, |_| Ok(()))
     };
     put(&Store::open(dir.path(), 1 << 30).expect("it can be created"), b"content").expect("there is room");

@@ -4,7 +4,10 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use retake_engine::{Durability, Environment, GapKind, GlobalExcludes, NoProgress, Side, Workspace, WorkspacePath};
+use retake_engine::progress::NoProgress;
+use retake_engine::snapshot::GapKind;
+use retake_engine::view::Side;
+use retake_engine::{Durability, Environment, GlobalExcludes, Workspace, WorkspacePath};
 use retake_testkit::{Scratch, repos};
 
 use crate::scanners::{environment, numbered};
@@ -16,14 +19,14 @@ fn write(root: &Path, path: &str, content: impl AsRef<[u8]>) {
 }
 
 fn paths(workspace: &mut Workspace, number: i64) -> Vec<String> {
-    let made = workspace.checkpoint(numbered(number), Durability::Soon, &NoProgress).unwrap();
+    let made = workspace.checkpoints_mut().take(numbered(number), Durability::Soon, &NoProgress).unwrap();
     let mut found = Vec::new();
     let mut queue: Vec<Option<WorkspacePath>> = vec![None];
     while let Some(dir) = queue.pop() {
         for (name, node) in workspace.list(&Side::Stored(made.snapshot), dir.as_ref()).unwrap() {
             let path = dir.as_ref().map_or_else(|| WorkspacePath::parse(&name), |dir| dir.join(&name)).unwrap();
             found.push(path.display().to_string());
-            if node.kind == retake_engine::Kind::Directory {
+            if node.kind == retake_engine::snapshot::NodeKind::Directory {
                 queue.push(Some(path));
             }
         }
@@ -33,8 +36,14 @@ fn paths(workspace: &mut Workspace, number: i64) -> Vec<String> {
 }
 
 fn gaps(workspace: &Workspace) -> Vec<(String, GapKind)> {
-    let newest = workspace.checkpoints().unwrap().remove(0);
-    workspace.gaps(&newest).unwrap().into_iter().map(|gap| (gap.path.display().to_string(), gap.kind)).collect()
+    let newest = workspace.checkpoints().all().unwrap().remove(0);
+    workspace
+        .checkpoints()
+        .gaps(&newest)
+        .unwrap()
+        .into_iter()
+        .map(|gap| (gap.path.display().to_string(), gap.kind))
+        .collect()
 }
 
 #[test]
@@ -108,7 +117,7 @@ fn the_store_never_captures_itself() {
     std::os::unix::fs::symlink("data", root.join("link")).unwrap();
     for name in ["link/retake", "data/../data/retake"] {
         let mut workspace = Workspace::open_or_create(environment(&root, root.join(name))).unwrap();
-        let number = workspace.checkpoints().unwrap().len() as i64 + 10;
+        let number = workspace.checkpoints().all().unwrap().len() as i64 + 10;
         assert_eq!(paths(&mut workspace, number), ["data", "file", "link"]);
     }
 }
@@ -139,7 +148,7 @@ fn a_declared_path_is_captured_although_ignored_and_large() {
     assert_eq!(paths(&mut workspace, 1), [".gitignore"]);
     assert_eq!(gaps(&workspace), [("big".to_owned(), GapKind::TooLarge)]);
     for path in ["dist/deep/out.js", "big"] {
-        workspace.declare(&WorkspacePath::parse(path.as_bytes()).unwrap()).unwrap();
+        workspace.windows().declare(&WorkspacePath::parse(path.as_bytes()).unwrap()).unwrap();
     }
     let expected = [".gitignore", "big", "dist", "dist/deep", "dist/deep/out.js"];
     assert_eq!(paths(&mut workspace, 2), expected);
@@ -148,7 +157,7 @@ fn a_declared_path_is_captured_although_ignored_and_large() {
     let expected = [".gitignore", "another", "big", "dist", "dist/deep", "dist/deep/out.js"];
     assert_eq!(paths(&mut workspace, 4), expected, "what else is in the ignored directory stays out");
     write(&root, "dist/deep/out.js", "new");
-    let made = workspace.checkpoint(numbered(3), Durability::Soon, &NoProgress).unwrap();
+    let made = workspace.checkpoints_mut().take(numbered(3), Durability::Soon, &NoProgress).unwrap();
     assert_eq!(made.changed.modified, 1);
 }
 
@@ -171,7 +180,7 @@ fn what_cannot_be_captured_is_a_gap() {
         ("sub-link".to_owned(), GapKind::HardLink),
     ];
     assert_eq!(gaps(&workspace), expected);
-    assert_eq!(workspace.checkpoints().unwrap()[0].gap_count, 4);
+    assert_eq!(workspace.checkpoints().all().unwrap()[0].gap_count, 4);
     // Once the reasons are gone, so are the gaps.
     fs::write(root.join("big"), "small now").unwrap();
     fs::remove_file(root.join("sub-link")).unwrap();
@@ -191,7 +200,7 @@ fn gaps_of_what_is_on_disk_now_are_told_whether_stored_or_new() {
     let mut env = environment(&root, scratch.path().join("store"));
     env.settings.max_file = 2000;
     let mut workspace = Workspace::open_or_create(env).unwrap();
-    workspace.checkpoint(numbered(1), Durability::Soon, &NoProgress).unwrap();
+    workspace.checkpoints_mut().take(numbered(1), Durability::Soon, &NoProgress).unwrap();
     write(&root, "new/deep/big", vec![7; 3000]);
     fs::remove_file(root.join("goes/big")).unwrap();
     let now = workspace.current(&NoProgress).unwrap();
@@ -214,7 +223,7 @@ fn another_file_system_below_the_root_is_a_gap() {
     let mut env: Environment = environment(Path::new(root), scratch.path().join("store"));
     env.settings.max_file = 0;
     let mut workspace = Workspace::open_or_create(env).unwrap();
-    workspace.checkpoint(numbered(1), Durability::Soon, &NoProgress).unwrap();
+    workspace.checkpoints_mut().take(numbered(1), Durability::Soon, &NoProgress).unwrap();
     assert!(gaps(&workspace).contains(&(mounted.to_owned(), GapKind::OtherFilesystem)));
 }
 
@@ -231,12 +240,12 @@ fn a_small_change_to_a_large_file_stores_little() {
     .collect();
     fs::write(root.join("large"), &content).unwrap();
     let mut workspace = Workspace::open_or_create(environment(&root, scratch.path().join("store"))).unwrap();
-    workspace.checkpoint(numbered(1), Durability::Soon, &NoProgress).unwrap();
-    let before = workspace.usage().unwrap().pack_bytes;
+    workspace.checkpoints_mut().take(numbered(1), Durability::Soon, &NoProgress).unwrap();
+    let before = workspace.maintenance().usage().unwrap().pack_bytes;
     content.splice((12 << 20)..(12 << 20) + 3, *b"inserted");
     fs::write(root.join("large"), &content).unwrap();
-    let made = workspace.checkpoint(numbered(2), Durability::Soon, &NoProgress).unwrap();
-    let grown = workspace.usage().unwrap().pack_bytes - before;
+    let made = workspace.checkpoints_mut().take(numbered(2), Durability::Soon, &NoProgress).unwrap();
+    let grown = workspace.maintenance().usage().unwrap().pack_bytes - before;
     assert!(grown < 2 << 20, "grew by {grown} bytes");
     let path = WorkspacePath::parse(b"large").unwrap();
     let side = Side::Stored(made.snapshot);
@@ -254,7 +263,7 @@ fn a_directory_that_loses_its_permissions_keeps_its_mode_in_the_snapshot() {
     let mut workspace = Workspace::open_or_create(environment(&root, scratch.path().join("store"))).unwrap();
     for (number, mode) in [(1, 0o755), (2, 0o700), (3, 0o2770), (4, 0o1777)] {
         fs::set_permissions(root.join("dir"), fs::Permissions::from_mode(mode)).unwrap();
-        let made = workspace.checkpoint(numbered(number), Durability::Soon, &NoProgress).unwrap();
+        let made = workspace.checkpoints_mut().take(numbered(number), Durability::Soon, &NoProgress).unwrap();
         let path = WorkspacePath::parse(b"dir").unwrap();
         let node = workspace.entry(&Side::Stored(made.snapshot), &path).unwrap().unwrap();
         assert_eq!(u32::from(node.mode), mode);

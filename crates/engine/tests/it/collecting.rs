@@ -9,9 +9,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use retake_engine::{
-    Durability, NewCheckpoint, NewRewind, NoProgress, OperationId, Side, Timestamp, Workspace, WorkspacePath,
-};
+use retake_engine::checkpoint::NewCheckpoint;
+use retake_engine::id::OperationId;
+use retake_engine::progress::NoProgress;
+use retake_engine::rewind::NewRewind;
+use retake_engine::view::Side;
+use retake_engine::{Durability, Timestamp, Workspace, WorkspacePath};
 use retake_testkit::{Scratch, rerun};
 
 use crate::rewind::exactly;
@@ -40,9 +43,10 @@ fn cleaning_up_takes_nothing_that_other_processes_rely_on() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 
     let workspace = Workspace::open(environment(&root, store)).unwrap();
-    let integrity = workspace.check().unwrap();
+    let integrity = workspace.maintenance().check().unwrap();
     assert!(integrity.damage.is_empty() && integrity.affected.is_empty(), "{integrity:?}");
-    let labelled: Vec<_> = workspace.checkpoints().unwrap().into_iter().filter(|point| point.label.is_some()).collect();
+    let labelled: Vec<_> =
+        workspace.checkpoints().all().unwrap().into_iter().filter(|point| point.label.is_some()).collect();
     assert!(labelled.len() >= 12, "only {} labels", labelled.len());
     for checkpoint in labelled {
         let label = checkpoint.label.expect("only labelled ones are left");
@@ -80,7 +84,7 @@ fn works_in_a_child_process() {
             workspace = Workspace::open(environment.clone()).unwrap();
         }
         match role {
-            "gc" => drop(workspace.gc(Timestamp(i64::MAX / 2), &NoProgress).unwrap()),
+            "gc" => drop(workspace.maintenance_mut().gc(Timestamp(i64::MAX / 2), &NoProgress).unwrap()),
             who => work(&mut workspace, &environment.root, who, round),
         }
     }
@@ -106,23 +110,23 @@ fn work(workspace: &mut Workspace, root: &Path, who: &str, round: i64) {
     let number = who.parse::<i64>().unwrap() * 1_000_000 + round * 10;
     let label = (round % LABEL_EVERY == 1).then(|| format!("{who} {round}"));
     let new = NewCheckpoint { label, ..numbered(number) };
-    workspace.checkpoint(new, Durability::Soon, &NoProgress).unwrap();
+    workspace.checkpoints_mut().take(new, Durability::Soon, &NoProgress).unwrap();
     if round % REWIND_EVERY != 0 {
         return;
     }
     let back = round - (round - 1) % LABEL_EVERY;
-    let target = workspace.resolve(&format!("{who} {back}")).unwrap();
+    let target = workspace.checkpoints().resolve(&format!("{who} {back}")).unwrap();
     let mut request = exactly(&target);
     request.paths = vec![WorkspacePath::parse(who.as_bytes()).unwrap()];
     let id = |n: i64| numbered(number + n).id;
     let new = NewRewind {
-        note: retake_engine::EntryId::new([0; 10]),
+        note: retake_engine::id::EntryId::new([0; 10]),
         operation: operation(number),
         safety: id(1),
         after: id(2),
         at: Timestamp(0),
     };
-    workspace.apply(&request, None, &new, &NoProgress).unwrap();
+    workspace.rewinds_mut().apply(&request, None, &new, &NoProgress).unwrap();
     for (path, expected) in files(who, back) {
         assert!(fs::read(root.join(&path)).unwrap() == expected, "`{path}` after going back to {back}");
     }

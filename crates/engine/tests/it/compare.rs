@@ -3,7 +3,11 @@
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Display;
 
-use retake_engine::{Change, Changed, Checkpoint, GapKind, Kind, Node, ObjectId, Side, Workspace, WorkspacePath};
+use retake_engine::checkpoint::Checkpoint;
+use retake_engine::id::ObjectId;
+use retake_engine::snapshot::{Change, Changed, GapKind, Node, NodeKind};
+use retake_engine::view::Side;
+use retake_engine::{Workspace, WorkspacePath};
 use retake_testkit::naive::{self, NaiveGap, NaiveKind, NaiveNode, NaiveNodes, NaiveTree};
 
 /// What a comparison can end in: all is as it should be, or a text for the failure report.
@@ -94,7 +98,7 @@ pub(crate) fn counted(what: &str, changed: Changed, last: &NaiveTree, found: &Na
 
 /// Compares the gaps that a checkpoint carries: exactly those that the tree has, and none for want of a steady look.
 pub(crate) fn gaps(what: &str, workspace: &Workspace, checkpoint: &Checkpoint, truth: &NaiveTree) -> Verdict {
-    let found = no_error("gaps", workspace.gaps(checkpoint))?;
+    let found = no_error("gaps", workspace.checkpoints().gaps(checkpoint))?;
     let name = |kind: GapKind| format!("{kind:?}");
     let found: BTreeSet<_> = found.iter().map(|gap| (gap.path.as_bytes().to_vec(), name(gap.kind))).collect();
     let truth: BTreeSet<_> = truth
@@ -147,7 +151,7 @@ fn read_all(workspace: &Workspace, side: &Side<'_>, read: &mut Read) -> Result<N
             if nodes.insert(path.as_bytes().to_vec(), naive).is_some() {
                 return Err(format!("{MISMATCH}: {} listed twice", path.as_bytes().escape_ascii()));
             }
-            if node.kind == Kind::Directory {
+            if node.kind == NodeKind::Directory {
                 directories.push(Some(path));
             }
         }
@@ -171,7 +175,7 @@ fn read_node(
     read: &mut Read,
 ) -> Result<NaiveNode, String> {
     let (kind, mode) = (naive_kind(node.kind), node.mode);
-    if node.kind == Kind::Directory {
+    if node.kind == NodeKind::Directory {
         return Ok(NaiveNode { kind, mode, content: Vec::new() });
     }
     let content = match read.0.get(&node.content) {
@@ -193,10 +197,10 @@ fn describes(node: &Node, truth: &NaiveNode) -> bool {
     node.size == truth.content.len() as u64 && naive_kind(node.kind) == truth.kind && node.mode == truth.mode
 }
 
-fn naive_kind(kind: Kind) -> NaiveKind {
+fn naive_kind(kind: NodeKind) -> NaiveKind {
     match kind {
-        Kind::File => NaiveKind::File,
-        Kind::Symlink => NaiveKind::Symlink,
-        Kind::Directory => NaiveKind::Directory,
+        NodeKind::File => NaiveKind::File,
+        NodeKind::Symlink => NaiveKind::Symlink,
+        NodeKind::Directory => NaiveKind::Directory,
     }
 }

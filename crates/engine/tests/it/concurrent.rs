@@ -10,7 +10,10 @@ use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use retake_engine::{Durability, GapKind, NoProgress, Side, Workspace};
+use retake_engine::progress::NoProgress;
+use retake_engine::snapshot::GapKind;
+use retake_engine::view::Side;
+use retake_engine::{Durability, Workspace};
 use retake_testkit::naive::NaiveNodes;
 use retake_testkit::{Scratch, rerun};
 
@@ -44,11 +47,11 @@ fn two_processes_and_a_writer_store_nothing_torn_and_both_finish() {
     });
 
     let workspace = Workspace::open(environment(&root, store)).unwrap();
-    let checkpoints = workspace.checkpoints().unwrap();
+    let checkpoints = workspace.checkpoints().all().unwrap();
     assert_eq!(checkpoints.len(), 2 * ROUNDS as usize);
     for checkpoint in checkpoints {
         let nodes = read_back(&workspace, &Side::Stored(checkpoint.snapshot)).unwrap();
-        let gaps = workspace.gaps(&checkpoint).unwrap();
+        let gaps = workspace.checkpoints().gaps(&checkpoint).unwrap();
         let unstable: Vec<_> = gaps.iter().map(|gap| (gap.path.as_bytes(), gap.kind)).collect();
         assert!(unstable.iter().all(|(_, kind)| *kind == GapKind::Unstable), "{unstable:?}");
         assert_whole(&nodes, |name| unstable.iter().any(|(path, _)| *path == name));
@@ -68,7 +71,7 @@ fn checkpoints_in_a_child_process() {
         if round % 2 == 0 {
             workspace = Workspace::open(environment.clone()).unwrap();
         }
-        workspace.checkpoint(numbered(who * 1_000 + round), Durability::Soon, &NoProgress).unwrap();
+        workspace.checkpoints_mut().take(numbered(who * 1_000 + round), Durability::Soon, &NoProgress).unwrap();
     }
 }
 

@@ -5,7 +5,9 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use retake_engine::{Durability, NoProgress, Side, WatchState, Workspace};
+use retake_engine::progress::NoProgress;
+use retake_engine::view::Side;
+use retake_engine::{Durability, WatchState, Workspace};
 use retake_testkit::naive::{self, Reading};
 use retake_testkit::repos::{self, State};
 use retake_testkit::{Scratch, fingerprint};
@@ -55,19 +57,19 @@ fn do_everything(root: &Path, store: &Path) {
     let read = || naive::read(root, &Reading::default()).unwrap().nodes;
     let truth = read();
     let mut workspace = Workspace::open_or_create(environment(root, store.to_owned())).unwrap();
-    let first = workspace.checkpoint(numbered(1), Durability::Synced, &NoProgress).unwrap();
+    let first = workspace.checkpoints_mut().take(numbered(1), Durability::Synced, &NoProgress).unwrap();
     compare::tree("the snapshot", &workspace, &Side::Stored(first.snapshot), &truth).unwrap();
     assert!(matches!(workspace.watch(), WatchState::Watching { .. }));
-    let second = workspace.checkpoint(numbered(2), Durability::Soon, &NoProgress).unwrap();
+    let second = workspace.checkpoints_mut().take(numbered(2), Durability::Soon, &NoProgress).unwrap();
     assert_eq!(first.snapshot, second.snapshot);
-    workspace.set_label(second.id, Some("point")).unwrap();
+    workspace.checkpoints_mut().set_label(second.id, Some("point")).unwrap();
     let now = workspace.current(&NoProgress).unwrap();
     assert!(workspace.diff(&Side::Stored(first.snapshot), &Side::Now(&now)).unwrap().is_empty());
     drop(workspace);
     let workspace = Workspace::open(environment(root, store.to_owned())).unwrap();
-    assert_eq!(workspace.resolve("point").unwrap().id, second.id);
-    assert_eq!(workspace.checkpoints().unwrap().len(), 2);
-    assert!(workspace.usage().unwrap().checkpoints == 2);
+    assert_eq!(workspace.checkpoints().resolve("point").unwrap().id, second.id);
+    assert_eq!(workspace.checkpoints().all().unwrap().len(), 2);
+    assert!(workspace.maintenance().usage().unwrap().checkpoints == 2);
 }
 
 #[derive(Debug, PartialEq, Eq)]

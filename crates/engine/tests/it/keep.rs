@@ -5,10 +5,10 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use retake_engine::{
-    CheckpointError, Durability, NewCheckpoint, NoProgress, Phase, Progress, ScanError, Side, Step, StoreError,
-    Workspace, WorkspacePath,
-};
+use retake_engine::checkpoint::{CheckpointError, NewCheckpoint};
+use retake_engine::progress::{NoProgress, Phase, Progress, Step};
+use retake_engine::view::Side;
+use retake_engine::{Durability, ScanError, StoreError, Workspace, WorkspacePath};
 use retake_testkit::Scratch;
 
 use crate::scanners::{environment, numbered};
@@ -28,11 +28,11 @@ fn labelled(number: i64, label: &str) -> NewCheckpoint {
 }
 
 fn store_bytes(workspace: &Workspace) -> u64 {
-    workspace.usage().unwrap().store_bytes
+    workspace.maintenance().usage().unwrap().store_bytes
 }
 
 fn read(workspace: &Workspace, point: &str, path: &str) -> Result<Vec<u8>, String> {
-    let made = workspace.resolve(point).map_err(|err| err.to_string())?;
+    let made = workspace.checkpoints().resolve(point).map_err(|err| err.to_string())?;
     let side = Side::Stored(made.snapshot);
     let path = WorkspacePath::parse(path.as_bytes()).unwrap();
     let node = workspace.entry(&side, &path).map_err(|err| err.to_string())?.ok_or("not there")?;
@@ -50,30 +50,30 @@ fn the_budget_is_never_exceeded() {
     let budget = env.settings.budget;
     let mut workspace = Workspace::open_or_create(env).unwrap();
     fs::write(root.join("file"), noise(1000, 200_000)).unwrap();
-    workspace.checkpoint(labelled(1, "pinned"), Durability::Soon, &NoProgress).unwrap();
+    workspace.checkpoints_mut().take(labelled(1, "pinned"), Durability::Soon, &NoProgress).unwrap();
     for number in 2..40 {
         fs::write(root.join("file"), noise(number as u64, 200_000)).unwrap();
-        workspace.checkpoint(numbered(number), Durability::Soon, &NoProgress).unwrap();
+        workspace.checkpoints_mut().take(numbered(number), Durability::Soon, &NoProgress).unwrap();
         assert!(store_bytes(&workspace) <= budget, "{} bytes after {number}", store_bytes(&workspace));
     }
-    let kept = workspace.checkpoints().unwrap();
+    let kept = workspace.checkpoints().all().unwrap();
     assert!(kept.len() < 12, "old ones went");
     assert_eq!(kept.last().unwrap().label.as_deref(), Some("pinned"), "the labelled one stays");
     let numbers: Vec<i64> = kept.iter().map(|checkpoint| checkpoint.at.0).collect();
     assert!(numbers[..numbers.len() - 1].windows(2).all(|pair| pair[0] == pair[1] + 1), "the newest stay: {numbers:?}");
     assert_eq!(read(&workspace, "pinned", "file").unwrap(), noise(1000, 200_000));
-    assert!(workspace.check().unwrap().damage.is_empty());
+    assert!(workspace.maintenance().check().unwrap().damage.is_empty());
 
     // Too much even without all that may go: refused whole, and nothing goes.
     fs::write(root.join("huge"), noise(77, 3 << 20)).unwrap();
-    let refused = workspace.checkpoint(numbered(99), Durability::Soon, &NoProgress);
+    let refused = workspace.checkpoints_mut().take(numbered(99), Durability::Soon, &NoProgress);
     assert!(matches!(refused, Err(CheckpointError::Budget { .. })), "{refused:?}");
-    assert_eq!(workspace.checkpoints().unwrap(), kept);
+    assert_eq!(workspace.checkpoints().all().unwrap(), kept);
     assert!(store_bytes(&workspace) <= budget);
-    assert!(workspace.check().unwrap().affected.is_empty());
+    assert!(workspace.maintenance().check().unwrap().affected.is_empty());
     fs::remove_file(root.join("huge")).unwrap();
-    workspace.checkpoint(numbered(100), Durability::Soon, &NoProgress).unwrap();
-    assert!(workspace.check().unwrap().affected.is_empty());
+    workspace.checkpoints_mut().take(numbered(100), Durability::Soon, &NoProgress).unwrap();
+    assert!(workspace.maintenance().check().unwrap().affected.is_empty());
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn what_fits_only_when_compressed_with_care_is_compressed_with_care() {
     }
     env.settings.budget = 14 << 20;
     let mut workspace = Workspace::open_or_create(env).unwrap();
-    workspace.checkpoint(labelled(1, "all"), Durability::Soon, &NoProgress).unwrap();
+    workspace.checkpoints_mut().take(labelled(1, "all"), Durability::Soon, &NoProgress).unwrap();
     assert!(store_bytes(&workspace) <= 14 << 20);
     assert_eq!(read(&workspace, "all", "39").unwrap(), files[39]);
 }
@@ -100,11 +100,11 @@ fn damage_is_named_and_the_rest_stays_readable() {
     let root = scratch.dir("root");
     fs::write(root.join("good"), noise(1, 5000)).unwrap();
     let mut workspace = Workspace::open_or_create(environment(&root, scratch.path().join("store"))).unwrap();
-    workspace.checkpoint(labelled(1, "one"), Durability::Synced, &NoProgress).unwrap();
+    workspace.checkpoints_mut().take(labelled(1, "one"), Durability::Synced, &NoProgress).unwrap();
     let pack = workspace.store_dir().join("packs/00000001.pack");
     let before = fs::metadata(&pack).unwrap().len();
     fs::write(root.join("bad"), noise(2, 5000)).unwrap();
-    workspace.checkpoint(labelled(2, "two"), Durability::Synced, &NoProgress).unwrap();
+    workspace.checkpoints_mut().take(labelled(2, "two"), Durability::Synced, &NoProgress).unwrap();
     let file = fs::OpenOptions::new().write(true).open(&pack).unwrap();
     file.write_all_at(b"damage", before + 2000).unwrap();
 
@@ -112,7 +112,7 @@ fn damage_is_named_and_the_rest_stays_readable() {
     assert_eq!(read(&workspace, "one", "good").unwrap(), noise(1, 5000));
     let error = read(&workspace, "two", "bad").unwrap_err();
     assert!(error.contains("damaged"), "{error}");
-    let integrity = workspace.check().unwrap();
+    let integrity = workspace.maintenance().check().unwrap();
     assert_eq!(integrity.damage.len(), 1, "{:?}", integrity.damage);
     let affected: Vec<_> = integrity.affected.iter().map(|checkpoint| checkpoint.label.as_deref()).collect();
     assert_eq!(affected, [Some("two")]);
@@ -125,11 +125,11 @@ fn what_power_loss_took_is_found_out_and_what_was_synced_stays() {
     let store = scratch.path().join("store");
     fs::write(root.join("file"), noise(1, 5000)).unwrap();
     let mut workspace = Workspace::open_or_create(environment(&root, store.clone())).unwrap();
-    workspace.checkpoint(labelled(1, "synced"), Durability::Synced, &NoProgress).unwrap();
+    workspace.checkpoints_mut().take(labelled(1, "synced"), Durability::Synced, &NoProgress).unwrap();
     let pack = workspace.store_dir().join("packs/00000001.pack");
     let synced = fs::metadata(&pack).unwrap().len();
     fs::write(root.join("file"), noise(2, 5000)).unwrap();
-    workspace.checkpoint(labelled(2, "soon"), Durability::Soon, &NoProgress).unwrap();
+    workspace.checkpoints_mut().take(labelled(2, "soon"), Durability::Soon, &NoProgress).unwrap();
     drop(workspace);
     // The rows are there, the pages of the segment never reached the disk: zeros.
     let len = fs::metadata(&pack).unwrap().len();
@@ -139,7 +139,7 @@ fn what_power_loss_took_is_found_out_and_what_was_synced_stays() {
     let mut workspace = Workspace::open(environment(&root, store)).unwrap();
     assert_eq!(read(&workspace, "synced", "file").unwrap(), noise(1, 5000));
     fs::write(root.join("other"), "so that something is written").unwrap();
-    workspace.checkpoint(labelled(3, "after"), Durability::Synced, &NoProgress).unwrap();
+    workspace.checkpoints_mut().take(labelled(3, "after"), Durability::Synced, &NoProgress).unwrap();
     assert_eq!(read(&workspace, "after", "file").unwrap(), noise(2, 5000), "it was read again from disk");
     assert_eq!(read(&workspace, "synced", "file").unwrap(), noise(1, 5000));
 }
@@ -173,13 +173,13 @@ fn a_cancelled_first_snapshot_goes_on_where_it_stopped() {
     let store = scratch.path().join("store");
     let progress = Cancelling { after: 200, read: AtomicU64::new(0) };
     let mut workspace = Workspace::open_or_create(environment(&root, store.clone())).unwrap();
-    let cancelled = workspace.checkpoint(numbered(1), Durability::Synced, &progress);
+    let cancelled = workspace.checkpoints_mut().take(numbered(1), Durability::Synced, &progress);
     assert!(matches!(cancelled, Err(CheckpointError::Scan(ScanError::Cancelled))), "{cancelled:?}");
-    assert!(workspace.checkpoints().unwrap().is_empty());
+    assert!(workspace.checkpoints().all().unwrap().is_empty());
     drop(workspace);
     let progress = Cancelling { after: u64::MAX, read: AtomicU64::new(0) };
     let mut workspace = Workspace::open_or_create(environment(&root, store)).unwrap();
-    workspace.checkpoint(labelled(2, "whole"), Durability::Synced, &progress).unwrap();
+    workspace.checkpoints_mut().take(labelled(2, "whole"), Durability::Synced, &progress).unwrap();
     let read_again = progress.read.into_inner();
     assert!(read_again <= 101, "{read_again} files were read the second time");
     for number in 0..300 {
@@ -208,7 +208,7 @@ fn a_damaged_or_missing_index_changes_no_snapshot() {
     }
     let store = scratch.path().join("store");
     let mut workspace = Workspace::open_or_create(environment(&root, store.clone())).unwrap();
-    let expected = workspace.checkpoint(numbered(1), Durability::Soon, &NoProgress).unwrap().snapshot;
+    let expected = workspace.checkpoints_mut().take(numbered(1), Durability::Soon, &NoProgress).unwrap().snapshot;
     let index = workspace.store_dir().join("index");
     let sound = fs::read(&index).unwrap();
     let mut number = 1;
@@ -219,9 +219,9 @@ fn a_damaged_or_missing_index_changes_no_snapshot() {
             None => fs::remove_file(&index).unwrap(),
         }
         let mut workspace = Workspace::open(environment(&root, store.clone())).unwrap();
-        let made = workspace.checkpoint(numbered(number), Durability::Soon, &NoProgress).unwrap();
+        let made = workspace.checkpoints_mut().take(numbered(number), Durability::Soon, &NoProgress).unwrap();
         assert_eq!(made.snapshot, expected);
-        assert!(workspace.check().unwrap().affected.is_empty());
+        assert!(workspace.maintenance().check().unwrap().affected.is_empty());
     };
     check(None);
     check(Some(b""));
@@ -261,15 +261,17 @@ fn a_refused_checkpoint_takes_no_earlier_one_with_it() {
     let mut workspace = Workspace::open_or_create(env).unwrap();
     for number in 1..=6 {
         fs::write(root.join("f"), noise(number as u64, 300_000)).unwrap();
-        workspace.checkpoint(numbered(number), Durability::Soon, &NoProgress).unwrap();
+        workspace.checkpoints_mut().take(numbered(number), Durability::Soon, &NoProgress).unwrap();
     }
     // Sizes around the point where it just fits, or just does not, once all that may go is gone.
     for (number, size) in (2_000_000..3_100_000).step_by(20_000).rev().enumerate() {
         fs::write(root.join("big"), noise(size as u64, size)).unwrap();
-        let before = workspace.checkpoints().unwrap();
-        match workspace.checkpoint(numbered(100 + number as i64), Durability::Soon, &NoProgress) {
+        let before = workspace.checkpoints().all().unwrap();
+        match workspace.checkpoints_mut().take(numbered(100 + number as i64), Durability::Soon, &NoProgress) {
             Ok(_) => break,
-            Err(CheckpointError::Budget { .. }) => assert_eq!(workspace.checkpoints().unwrap(), before, "{size}"),
+            Err(CheckpointError::Budget { .. }) => {
+                assert_eq!(workspace.checkpoints().all().unwrap(), before, "{size}")
+            }
             Err(other) => panic!("{size}: {other}"),
         }
     }
@@ -283,7 +285,7 @@ fn contents_without_their_database_are_not_written_over() {
     let store = scratch.path().join("store");
     fs::write(root.join("file"), noise(1, 5000)).unwrap();
     let mut workspace = Workspace::open_or_create(environment(&root, store.clone())).unwrap();
-    workspace.checkpoint(numbered(1), Durability::Synced, &NoProgress).unwrap();
+    workspace.checkpoints_mut().take(numbered(1), Durability::Synced, &NoProgress).unwrap();
     let dir = workspace.store_dir().to_owned();
     drop(workspace);
     for name in ["retake.db", "retake.db-wal", "retake.db-shm"] {
@@ -306,15 +308,15 @@ fn a_cancelled_verification_leaves_nothing_that_was_only_hashed() {
     for number in 0..20_u64 {
         fs::write(root.join(format!("{number}")), noise(number, 100)).unwrap();
     }
-    workspace.checkpoint(numbered(1), Durability::Soon, &NoProgress).unwrap();
+    workspace.checkpoints_mut().take(numbered(1), Durability::Soon, &NoProgress).unwrap();
     for after in 0..25_u64 {
         for number in 0..20 {
             fs::write(root.join(format!("{number}")), noise(1000 + after * 50 + number, 100)).unwrap();
         }
         let progress = Cancelling { after, read: AtomicU64::new(0) };
-        workspace.verify(numbered(1_000 + after as i64), &progress).ok();
+        workspace.checkpoints_mut().verify(numbered(1_000 + after as i64), &progress).ok();
         let label = format!("after {after}");
-        workspace.checkpoint(labelled(100 + after as i64, &label), Durability::Soon, &NoProgress).unwrap();
+        workspace.checkpoints_mut().take(labelled(100 + after as i64, &label), Durability::Soon, &NoProgress).unwrap();
         for number in 0..20 {
             let read = read(&workspace, &label, &number.to_string()).unwrap();
             assert_eq!(read, noise(1000 + after * 50 + number, 100));
@@ -331,7 +333,7 @@ fn the_log_of_the_database_stays_short() {
     for number in 0..120 {
         // As a fresh process would.
         let mut workspace = Workspace::open_or_create(environment(&root, store.clone())).unwrap();
-        workspace.checkpoint(numbered(number), Durability::Soon, &NoProgress).unwrap();
+        workspace.checkpoints_mut().take(numbered(number), Durability::Soon, &NoProgress).unwrap();
         let log = fs::metadata(workspace.store_dir().join("retake.db-wal")).unwrap().len();
         assert!(log < 1 << 20, "{log} bytes after {number}");
     }

@@ -5,12 +5,15 @@
 
 // What a failing run has to tell, its seed and its counts, goes where the test runner shows it.
 #![allow(clippy::unwrap_used, clippy::print_stderr, missing_docs)]
+// Each example is a module here, and each has what they share.
+#![allow(clippy::duplicate_mod)]
 
 mod capture;
 mod cases;
 mod collecting;
 mod compare;
 mod concurrent;
+mod examples;
 mod footprint;
 mod keep;
 mod property;

@@ -11,11 +11,16 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use retake_engine::{
-    Action, Applied, Checkpoint, CheckpointId, Conflict, Durability, Goal, KeptBecause, NewRewind, NewSession,
-    NewWindow, NoProgress, OnConflict, OperationError, OperationId, PathStatus, Reach, RewindError, RewindRequest,
-    SessionId, Timestamp, Workspace, WorkspacePath,
+use retake_engine::checkpoint::Checkpoint;
+use retake_engine::id::{CheckpointId, OperationId, SessionId};
+use retake_engine::operation::OperationError;
+use retake_engine::progress::NoProgress;
+use retake_engine::rewind::{
+    Action, Applied, Conflict, Goal, KeptBecause, NewRewind, OnConflict, PathStatus, RewindError, RewindRequest,
 };
+use retake_engine::session::NewSession;
+use retake_engine::window::{NewWindow, Reach};
+use retake_engine::{Durability, Timestamp, Workspace, WorkspacePath};
 use retake_testkit::Scratch;
 
 use crate::scanners::{environment, numbered};
@@ -54,7 +59,7 @@ impl Bench {
 
     pub(crate) fn recover(&mut self) {
         let new = self.identities();
-        self.workspace.recover(retake_engine::RecoveryChoice::Ask, new.after, new.at).unwrap();
+        self.workspace.rewinds_mut().recover(retake_engine::rewind::RecoveryChoice::Ask, new.after, new.at).unwrap();
     }
 
     pub(crate) fn tick(&mut self) -> i64 {
@@ -78,14 +83,20 @@ impl Bench {
 
     pub(crate) fn checkpoint(&mut self) -> Checkpoint {
         let new = numbered(self.tick());
-        self.workspace.checkpoint(new, Durability::Soon, &NoProgress).unwrap()
+        self.workspace.checkpoints_mut().take(new, Durability::Soon, &NoProgress).unwrap()
     }
 
     pub(crate) fn session(&mut self) -> SessionId {
         let at = Timestamp(self.tick());
         let id = SessionId::new(at, random(at.0, 1));
         self.workspace
-            .create_session(NewSession { id, at, title: "test".to_owned(), kind: retake_engine::SessionKind::Commands })
+            .sessions_mut()
+            .create(NewSession {
+                id,
+                at,
+                title: "test".to_owned(),
+                kind: retake_engine::session::SessionKind::Commands,
+            })
             .unwrap();
         id
     }
@@ -115,20 +126,20 @@ impl Bench {
             tool: if declared.is_empty() { "bash: work".to_owned() } else { format!("edit {}", declared.join(" ")) },
             reach: if declared.is_empty() { Reach::Everything } else { Reach::Declared },
             declared: declared.iter().map(|text| path(text)).collect(),
-            operation: operation.map_or(retake_engine::PartOf::Nothing, retake_engine::PartOf::Own),
+            operation: operation.map_or(retake_engine::window::PartOf::Nothing, retake_engine::window::PartOf::Own),
         };
         let new = numbered(self.tick());
-        let began = self.workspace.begin(window, new, &NoProgress).unwrap();
+        let began = self.workspace.windows().begin(window, new, &NoProgress).unwrap();
         work(&self.root);
         let new = numbered(self.tick());
-        self.workspace.end(began.window, new, Durability::Soon, &NoProgress).unwrap();
+        self.workspace.windows().end(began.window, new, Durability::Soon, &NoProgress).unwrap();
         began.before
     }
 
     pub(crate) fn identities(&mut self) -> NewRewind {
         let at = Timestamp(self.tick());
         NewRewind {
-            note: retake_engine::EntryId::new([0; 10]),
+            note: retake_engine::id::EntryId::new([0; 10]),
             operation: OperationId::new(at, random(at.0, 2)),
             safety: CheckpointId::new(at, random(at.0, 3)),
             after: CheckpointId::new(at, random(at.0, 4)),
@@ -138,7 +149,7 @@ impl Bench {
 
     pub(crate) fn apply(&mut self, request: &RewindRequest) -> Result<Applied, RewindError> {
         let new = self.identities();
-        self.workspace.apply(request, None, &new, &NoProgress)
+        self.workspace.rewinds_mut().apply(request, None, &new, &NoProgress)
     }
 
     pub(crate) fn exact(&mut self, to: &Checkpoint) -> Result<Applied, RewindError> {
@@ -247,8 +258,8 @@ fn an_exact_rewind_brings_everything_back_and_touches_nothing_else() {
         bench.redo().unwrap();
         assert_eq!(bench.read("changed").as_deref(), Some("one"));
     }
-    assert!(bench.workspace.interrupted().unwrap().is_none());
-    assert!(bench.workspace.check().unwrap().damage.is_empty());
+    assert!(bench.workspace.rewinds().interrupted().unwrap().is_none());
+    assert!(bench.workspace.maintenance().check().unwrap().damage.is_empty());
 }
 
 #[test]
@@ -263,7 +274,7 @@ fn what_came_since_and_could_not_be_captured_stays_and_is_told() {
     });
     let applied = bench.selective(session, &before, OnConflict::Stop).unwrap();
     assert_eq!(bench.read("ours").as_deref(), Some("1"));
-    assert_eq!(applied.plan.kept, [retake_engine::Kept { path: path("pipe"), why: KeptBecause::NotCaptured }]);
+    assert_eq!(applied.plan.kept, [retake_engine::rewind::Kept { path: path("pipe"), why: KeptBecause::NotCaptured }]);
 }
 
 #[test]
@@ -281,7 +292,7 @@ fn a_plan_names_the_tools_whose_changes_go_and_no_others() {
     let undoes = |on_conflict| {
         let goal = Goal::Selective { session, checkpoint: before.id };
         let request = RewindRequest { on_conflict, ..RewindRequest::new(goal) };
-        bench.workspace.plan(&request, &NoProgress).unwrap().undoes
+        bench.workspace.rewinds().plan(&request, &NoProgress).unwrap().undoes
     };
     assert_eq!(undoes(OnConflict::Overwrite), ["edit a", "edit c"], "`b` has gone back before");
     assert_eq!(undoes(OnConflict::Keep), ["edit a"], "`c` stays as it is");
@@ -376,7 +387,7 @@ fn ignored_files_and_repositories_survive_and_what_must_give_way_to_a_file_is_re
     assert_eq!(bench.read("place").as_deref(), Some("a file"));
     assert_eq!(bench.read("other/source.c"), None);
     assert_eq!(bench.read("other/.git/HEAD").as_deref(), Some("ref: refs/heads/main\n"));
-    let kept = |text: &str, why| retake_engine::Kept { path: path(text), why };
+    let kept = |text: &str, why| retake_engine::rewind::Kept { path: path(text), why };
     let staying = [kept("other/.git", KeptBecause::NotCaptured), kept("other", KeptBecause::HoldsOthers)];
     assert_eq!(applied.plan.kept, staying);
 }
@@ -393,7 +404,10 @@ fn a_path_is_deleted_only_if_the_target_proves_that_it_was_not_there() {
     assert_eq!(bench.read("precious.log").as_deref(), Some("was there, but ignored"));
     assert_eq!(bench.read("new.txt"), None);
     assert_eq!(bench.read(".gitignore").as_deref(), Some("*.log\n"));
-    assert_eq!(applied.plan.kept, [retake_engine::Kept { path: path("precious.log"), why: KeptBecause::NotProven }]);
+    assert_eq!(
+        applied.plan.kept,
+        [retake_engine::rewind::Kept { path: path("precious.log"), why: KeptBecause::NotProven }]
+    );
 }
 
 #[test]
@@ -444,7 +458,7 @@ fn one_path_alone_goes_back_with_the_directory_it_needs() {
     fs::remove_dir_all(bench.root.join("a")).unwrap();
     let goal = Goal::Exact { checkpoint: start.id, session: None };
     let request = RewindRequest { paths: vec![path("a/b/file")], ..RewindRequest::new(goal) };
-    let plan = bench.workspace.plan(&request, &NoProgress).unwrap();
+    let plan = bench.workspace.rewinds().plan(&request, &NoProgress).unwrap();
     let actions: Vec<_> = plan.paths.iter().map(|path| (path.path.display().to_string(), path.action)).collect();
     let recreate = |text: &str| (text.to_owned(), Action::Recreate);
     assert_eq!(actions, [recreate("a"), recreate("a/b"), recreate("a/b/file")]);
@@ -460,19 +474,22 @@ fn a_plan_that_was_shown_is_what_is_applied_or_nothing_is() {
     let start = bench.checkpoint();
     bench.write("file", "2");
     let request = exactly(&start);
-    let plan = bench.workspace.plan(&request, &NoProgress).unwrap();
+    let plan = bench.workspace.rewinds().plan(&request, &NoProgress).unwrap();
     bench.write("file", "3");
     let new = bench.identities();
-    let stale = bench.workspace.apply(&request, Some(&plan.fingerprint()), &new, &NoProgress);
+    let stale = bench.workspace.rewinds_mut().apply(&request, Some(&plan.fingerprint()), &new, &NoProgress);
     assert!(matches!(stale, Err(RewindError::Stale { .. })), "{stale:?}");
     assert_eq!(bench.read("file").as_deref(), Some("3"));
     bench.write("unrelated", "may change meanwhile");
-    let plan =
-        bench.workspace.plan(&RewindRequest { paths: vec![path("file")], ..request.clone() }, &NoProgress).unwrap();
+    let plan = bench
+        .workspace
+        .rewinds()
+        .plan(&RewindRequest { paths: vec![path("file")], ..request.clone() }, &NoProgress)
+        .unwrap();
     bench.write("unrelated", "again");
     let new = bench.identities();
     let request = RewindRequest { paths: vec![path("file")], ..request };
-    bench.workspace.apply(&request, Some(&plan.fingerprint()), &new, &NoProgress).unwrap();
+    bench.workspace.rewinds_mut().apply(&request, Some(&plan.fingerprint()), &new, &NoProgress).unwrap();
     assert_eq!(bench.read("file").as_deref(), Some("1"));
 }
 

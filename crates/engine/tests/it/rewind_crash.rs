@@ -7,10 +7,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use retake_engine::{
-    CheckpointId, Durability, Goal, NewRewind, NoProgress, OperationId, Recovered, RecoveryChoice, RewindError,
-    RewindRequest, Timestamp, Workspace,
-};
+use retake_engine::id::{CheckpointId, OperationId};
+use retake_engine::progress::NoProgress;
+use retake_engine::rewind::{Goal, NewRewind, Recovered, RecoveryChoice, RewindError, RewindRequest};
+use retake_engine::{Durability, Timestamp, Workspace};
 use retake_testkit::{Ended, Killer, Lasting, Scratch, rerun};
 
 use crate::rewind::exactly;
@@ -108,7 +108,7 @@ pub(crate) fn identities(number: i64) -> NewRewind {
         random
     };
     NewRewind {
-        note: retake_engine::EntryId::new([0; 10]),
+        note: retake_engine::id::EntryId::new([0; 10]),
         operation: OperationId::new(at, random(2)),
         safety: CheckpointId::new(at, random(3)),
         after: CheckpointId::new(at, random(4)),
@@ -121,19 +121,19 @@ fn open(scratch: &Path) -> Workspace {
 }
 
 fn rewind_to_the_first(workspace: &mut Workspace, number: i64) -> Result<(), RewindError> {
-    let first = workspace.checkpoints()?.pop().unwrap();
+    let first = workspace.checkpoints().all()?.pop().unwrap();
     let request = exactly(&first);
-    workspace.apply(&request, None, &identities(number), &NoProgress).map(drop)
+    workspace.rewinds_mut().apply(&request, None, &identities(number), &NoProgress).map(drop)
 }
 
 fn undo(workspace: &mut Workspace, number: i64) -> Result<(), RewindError> {
     let request = RewindRequest::new(Goal::Undo { operation: None, session: None });
-    workspace.apply(&request, None, &identities(number), &NoProgress).map(drop)
+    workspace.rewinds_mut().apply(&request, None, &identities(number), &NoProgress).map(drop)
 }
 
 fn recover(workspace: &mut Workspace, number: i64) -> Result<Recovered, RewindError> {
     let NewRewind { after, at, .. } = identities(number);
-    workspace.recover(RecoveryChoice::Ask, after, at)
+    workspace.rewinds_mut().recover(RecoveryChoice::Ask, after, at)
 }
 
 /// The process that is made to crash; does nothing when the test runner calls it.
@@ -159,7 +159,7 @@ impl Scene {
         first_state(&root);
         let first = state(&root);
         let mut workspace = open(scratch.path());
-        workspace.checkpoint(numbered(1), Durability::Synced, &NoProgress).unwrap();
+        workspace.checkpoints_mut().take(numbered(1), Durability::Synced, &NoProgress).unwrap();
         second_state(&root);
         let second = state(&root);
         let (mut before, mut after) = (second, first);
@@ -175,7 +175,7 @@ impl Scene {
             let armed = scene.armed_at();
             let mut command = scene.command(Work::Rewind);
             command.env("FAILPOINTS", format!("io={armed}*off->return(crash)")).output().unwrap();
-            assert!(open(scene.scratch.path()).interrupted().unwrap().is_some());
+            assert!(open(scene.scratch.path()).rewinds().interrupted().unwrap().is_some());
             scene.save();
         }
         scene
@@ -231,11 +231,11 @@ impl Scene {
         };
         let expected = if is_after { &self.after } else { &self.before };
         assert_eq!(&now, expected, "{}: {recovered:?}", context());
-        assert!(workspace.interrupted().unwrap().is_none(), "{}", context());
-        assert!(workspace.check().unwrap().damage.is_empty(), "{}", context());
-        assert!(workspace.check().unwrap().affected.is_empty(), "{}", context());
+        assert!(workspace.rewinds().interrupted().unwrap().is_none(), "{}", context());
+        assert!(workspace.maintenance().check().unwrap().damage.is_empty(), "{}", context());
+        assert!(workspace.maintenance().check().unwrap().affected.is_empty(), "{}", context());
         // The log goes on: another checkpoint, and what was done can be taken back and repeated.
-        workspace.checkpoint(numbered(300), Durability::Soon, &NoProgress).unwrap();
+        workspace.checkpoints_mut().take(numbered(300), Durability::Soon, &NoProgress).unwrap();
         if is_after && self.work != Work::Undo {
             undo(&mut workspace, 301).unwrap_or_else(|err| panic!("{}: {err:?}", context()));
             assert_eq!(state(&self.path("root")), self.before, "{}", context());
@@ -353,7 +353,7 @@ fn what_somebody_edits_between_the_crash_and_the_recovery_stays() {
         }
         assert_eq!(fs::read_to_string(root.join("changed")).unwrap(), "edited after the crash");
         let NewRewind { after, at, .. } = identities(201);
-        let recovered = workspace.recover(choice, after, at).unwrap();
+        let recovered = workspace.rewinds_mut().recover(choice, after, at).unwrap();
         let mut expected = match (choice, recovered) {
             (RecoveryChoice::Finish, Recovered::Finished(_)) => scene.after.clone(),
             (RecoveryChoice::GoBack, Recovered::TakenBack(_)) => scene.before.clone(),
@@ -361,7 +361,7 @@ fn what_somebody_edits_between_the_crash_and_the_recovery_stays() {
         };
         expected.get_mut(Path::new("changed")).unwrap().2 = b"edited after the crash".to_vec();
         assert_eq!(state(&root), expected, "{choice:?}");
-        assert!(workspace.interrupted().unwrap().is_none());
-        workspace.checkpoint(numbered(300), Durability::Soon, &NoProgress).unwrap();
+        assert!(workspace.rewinds().interrupted().unwrap().is_none());
+        workspace.checkpoints_mut().take(numbered(300), Durability::Soon, &NoProgress).unwrap();
     }
 }

@@ -6,9 +6,12 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use retake_engine::{
-    Conflict, NoProgress, Node, ObjectId, OnConflict, PathStatus, RewindError, RewindRequest, Side, Workspace,
-};
+use retake_engine::Workspace;
+use retake_engine::id::ObjectId;
+use retake_engine::progress::NoProgress;
+use retake_engine::rewind::{Conflict, OnConflict, PathStatus, RewindError, RewindRequest};
+use retake_engine::snapshot::Node;
+use retake_engine::view::Side;
 use retake_testkit::privilege::{assert_denied, give_to_nobody, run_as_nobody};
 use retake_testkit::rerun;
 use retake_testkit::tinyfs::{Ran, TinyFs, within_mounts};
@@ -106,7 +109,7 @@ fn a_damaged_content_is_told_before_anything_is_changed_and_only_its_path_fails(
     fs::write(&pack, bytes).unwrap();
     bench.write("damaged", "two");
     bench.write("sound", "two");
-    let plan = bench.workspace.plan(&exactly(&start), &NoProgress).unwrap();
+    let plan = bench.workspace.rewinds().plan(&exactly(&start), &NoProgress).unwrap();
     let told: Vec<_> = plan.conflicts().map(|path| path.path.display().to_string()).collect();
     assert_eq!(told, ["damaged"]);
     assert_eq!(conflicts(bench.exact(&start)), [("damaged".to_owned(), Conflict::Damaged)]);
@@ -156,7 +159,7 @@ fn every_version_that_an_editor_saves_meanwhile_is_on_disk_or_in_the_store() {
         let side = Side::Stored(start.snapshot);
         for version in &replaced {
             let node = |content: &str| Node {
-                kind: retake_engine::Kind::File,
+                kind: retake_engine::snapshot::NodeKind::File,
                 mode: 0o644,
                 content: ObjectId::of(content.as_bytes()),
                 size: content.len() as u64,

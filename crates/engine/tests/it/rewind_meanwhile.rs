@@ -6,7 +6,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-use retake_engine::{Conflict, Owner, PathStatus, Recovered, RecoveryChoice, RewindError, Side};
+use retake_engine::changes::Owner;
+use retake_engine::rewind::{Conflict, PathStatus, Recovered, RecoveryChoice, RewindError};
+use retake_engine::view::Side;
 use retake_testkit::privilege::{assert_denied, give_to_nobody, run_as_nobody};
 use retake_testkit::rerun;
 
@@ -38,7 +40,7 @@ fn undo_crashing_at(place: &'static str, bench: &mut Bench) {
     fail::remove(place);
 }
 
-fn status(applied: &retake_engine::Applied, wanted: &str) -> PathStatus {
+fn status(applied: &retake_engine::rewind::Applied, wanted: &str) -> PathStatus {
     applied.statuses.iter().find(|(name, _)| *name == path(wanted)).unwrap().1
 }
 
@@ -52,7 +54,7 @@ fn what_is_saved_after_the_swap_is_not_ours() {
     fail::remove("rewind-swapped");
     assert_eq!((status(&applied, "file"), status(&applied, "other")), (PathStatus::Overtaken, PathStatus::Done));
     assert_eq!(bench.read("file").as_deref(), Some("mine"));
-    let newest = bench.workspace.history(&path("file")).unwrap().remove(0);
+    let newest = bench.workspace.changes().of_path(&path("file")).unwrap().remove(0);
     assert_eq!(newest.owner, Owner::Outside);
     assert_eq!(conflicts(bench.redo()), [("file".to_owned(), Conflict::ChangedByOthers)]);
     assert_eq!(bench.read("file").as_deref(), Some("mine"));
@@ -66,11 +68,11 @@ fn what_is_edited_between_a_crash_and_its_recovery_is_not_ours() {
         undo_crashing_at("rewind-swapped", &mut bench);
         bench.write("file", "mine");
         let new = bench.identities();
-        let asked = bench.workspace.recover(RecoveryChoice::Ask, new.after, new.at);
+        let asked = bench.workspace.rewinds_mut().recover(RecoveryChoice::Ask, new.after, new.at);
         assert!(matches!(asked, Err(RewindError::ChangedSinceCrash { .. })), "{asked:?}");
         let new = bench.identities();
-        bench.workspace.recover(choice, new.after, new.at).unwrap();
-        let newest = bench.workspace.history(&path("file")).unwrap().remove(0);
+        bench.workspace.rewinds_mut().recover(choice, new.after, new.at).unwrap();
+        let newest = bench.workspace.changes().of_path(&path("file")).unwrap().remove(0);
         assert_eq!(newest.owner, Owner::Outside, "{choice:?}");
         match choice {
             RecoveryChoice::GoBack => {
@@ -94,12 +96,12 @@ fn what_was_saved_before_a_crash_is_how_it_was() {
         fail::remove("rewind-armed");
         assert_eq!(bench.read("file").as_deref(), Some("one"));
         let new = bench.identities();
-        let recovered = bench.workspace.recover(choice, new.after, new.at).unwrap();
+        let recovered = bench.workspace.rewinds_mut().recover(choice, new.after, new.at).unwrap();
         match recovered {
             Recovered::TakenBack(_) => assert_eq!(bench.read("file").as_deref(), Some("saved meanwhile")),
             Recovered::Finished(operation) => {
                 assert_eq!(bench.read("file").as_deref(), Some("one"));
-                assert_eq!(bench.workspace.displaced(operation.id).unwrap(), [path("file")]);
+                assert_eq!(bench.workspace.rewinds().displaced(operation.id).unwrap(), [path("file")]);
                 bench.redo().unwrap();
                 assert_eq!(bench.read("file").as_deref(), Some("saved meanwhile"));
             }
@@ -117,10 +119,10 @@ fn what_somebody_deletes_after_a_crash_stays_deleted() {
         undo_crashing_at(place, &mut bench);
         bench.remove("file");
         let new = bench.identities();
-        let asked = bench.workspace.recover(RecoveryChoice::Ask, new.after, new.at);
+        let asked = bench.workspace.rewinds_mut().recover(RecoveryChoice::Ask, new.after, new.at);
         assert!(matches!(asked, Err(RewindError::ChangedSinceCrash { .. })), "{place}: {asked:?}");
         let new = bench.identities();
-        bench.workspace.recover(RecoveryChoice::Finish, new.after, new.at).unwrap();
+        bench.workspace.rewinds_mut().recover(RecoveryChoice::Finish, new.after, new.at).unwrap();
         assert_eq!(bench.names(), ["other"], "{place}");
         assert_eq!(bench.read("other").as_deref(), Some("one"), "{place}");
     }
@@ -170,13 +172,13 @@ fn a_directory_that_somebody_took_away_after_a_crash_keeps_nobody_from_working()
             undo_crashing_at(place, &mut bench);
             take(&bench.root.join("dir"));
             let new = bench.identities();
-            bench.workspace.recover(RecoveryChoice::Finish, new.after, new.at).unwrap();
+            bench.workspace.rewinds_mut().recover(RecoveryChoice::Finish, new.after, new.at).unwrap();
             let other = if place == "rewind-staged" { "two" } else { "one" };
             assert_eq!(bench.read("other").as_deref(), Some(other), "{number} {place}");
             bench.checkpoint();
             let new = bench.identities();
-            let again = bench.workspace.recover(RecoveryChoice::Ask, new.after, new.at).unwrap();
-            assert_eq!(again, retake_engine::Recovered::Nothing, "{number} {place}");
+            let again = bench.workspace.rewinds_mut().recover(RecoveryChoice::Ask, new.after, new.at).unwrap();
+            assert_eq!(again, retake_engine::rewind::Recovered::Nothing, "{number} {place}");
         }
     }
 }
@@ -203,7 +205,7 @@ fn what_no_store_can_hold_is_given_back() {
         assert_eq!(bench.names(), ["file", "file/data"], "deleted: {deleted}");
         assert_eq!(applied.left_over, []);
         // It is captured like everything else.
-        let newest = Side::Stored(bench.workspace.checkpoints().unwrap().remove(0).snapshot);
+        let newest = Side::Stored(bench.workspace.checkpoints().all().unwrap().remove(0).snapshot);
         let captured = bench.workspace.list(&newest, Some(&path("file"))).unwrap();
         assert_eq!(captured.len(), 1, "deleted: {deleted}");
     }
@@ -228,17 +230,17 @@ fn what_cannot_be_given_back_stays_and_is_told_until_it_is_gone() {
     fail::remove("rewind-armed");
     assert_eq!(bench.read("place/inner").as_deref(), Some("one"));
     assert_eq!(applied.left_over.len(), 1);
-    assert_eq!(bench.workspace.left_over().unwrap(), applied.left_over);
+    assert_eq!(bench.workspace.rewinds().left_over().unwrap(), applied.left_over);
     let new = bench.identities();
-    let refused = bench.workspace.recover(RecoveryChoice::Ask, new.after, new.at);
+    let refused = bench.workspace.rewinds_mut().recover(RecoveryChoice::Ask, new.after, new.at);
     assert!(matches!(refused, Err(RewindError::LeftOver { ref paths }) if *paths == applied.left_over), "{refused:?}");
     // Neither it nor anything else keeps the next rewind from working, and no snapshot holds it.
     bench.redo().unwrap();
-    assert_eq!(bench.workspace.left_over().unwrap(), applied.left_over);
+    assert_eq!(bench.workspace.rewinds().left_over().unwrap(), applied.left_over);
     bench.remove(&applied.left_over[0].display().to_string());
     bench.recover();
     assert_eq!(bench.names(), ["place"]);
-    assert_eq!(bench.workspace.left_over().unwrap(), []);
+    assert_eq!(bench.workspace.rewinds().left_over().unwrap(), []);
 }
 
 #[test]
@@ -342,7 +344,7 @@ fn a_directory_that_was_not_read_proves_nothing(mut bench: Bench) {
         fs::set_permissions(bench.root.join(name), fs::Permissions::from_mode(mode)).unwrap();
     };
     bench.write("dir/file", "there all the time");
-    bench.workspace.declare(&path("dir/file")).unwrap();
+    bench.workspace.windows().declare(&path("dir/file")).unwrap();
     chmod(&bench, "dir", 0o000);
     let unread = bench.checkpoint();
     chmod(&bench, "dir", 0o755);
@@ -353,8 +355,8 @@ fn a_directory_that_was_not_read_proves_nothing(mut bench: Bench) {
     // And back to when it could be read: its permissions are the only thing to change.
     let read = bench.checkpoint();
     chmod(&bench, "dir", 0o000);
-    let choices = [(path("dir/file"), retake_engine::OnConflict::Keep)].into();
-    let keep = retake_engine::RewindRequest { choices, ..exactly(&read) };
+    let choices = [(path("dir/file"), retake_engine::rewind::OnConflict::Keep)].into();
+    let keep = retake_engine::rewind::RewindRequest { choices, ..exactly(&read) };
     bench.apply(&keep).unwrap();
     assert_eq!(bench.read("dir/file").as_deref(), Some("there all the time"));
 }

@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use retake_engine::{
-    Breadth, Checkpoint, CheckpointId, Durability, Environment, GlobalExcludes, NewCheckpoint, NoProgress, Settings,
-    Side, Timestamp, WatchState, Workspace,
-};
+use retake_engine::checkpoint::{Checkpoint, NewCheckpoint};
+use retake_engine::id::CheckpointId;
+use retake_engine::progress::NoProgress;
+use retake_engine::view::Side;
+use retake_engine::{Breadth, Durability, Environment, GlobalExcludes, Settings, Timestamp, WatchState, Workspace};
 use retake_testkit::naive::NaiveTree;
 use retake_testkit::tree::MAX_FILE;
 
@@ -147,7 +148,7 @@ impl Scanners {
 }
 
 fn take(workspace: &mut Workspace, number: i64) -> Result<Checkpoint, String> {
-    no_error("checkpoint", workspace.checkpoint(numbered(number), Durability::Soon, &NoProgress))
+    no_error("checkpoint", workspace.checkpoints_mut().take(numbered(number), Durability::Soon, &NoProgress))
 }
 
 /// An equal id means an equal tree, so the whole is read back only to say what is wrong.

@@ -12,13 +12,16 @@ mod writing;
 
 use std::path::Path;
 
+use retake_engine::checkpoint::Origin;
+use retake_engine::id::{EntryId, OperationId, SessionId};
+use retake_engine::operation::MadeBy;
+use retake_engine::progress::NoProgress;
+use retake_engine::rewind::{Applied, Files, Goal, NewRewind, RewindError, RewindRequest};
 use retake_engine::session::entry::{Block, Body, CallId, EndReason, Outcome, Part, StopReason, SummaryBy, Usage};
 use retake_engine::session::{Conversation, Moment, NewEntry, NewTurn, Target};
-use retake_engine::{
-    Applied, Discard, Durability, EntryId, Files, Goal, MadeBy, NewRewind, NewSession, NewWindow, NoProgress,
-    OperationId, Origin, PartOf, Reach, RewindError, RewindRequest, Scope, SessionError, SessionId, SessionKind,
-    SessionWriter, Timestamp, Workspace,
-};
+use retake_engine::session::{Discard, NewSession, Scope, SessionError, SessionKind, SessionWriter};
+use retake_engine::window::{NewWindow, PartOf, Reach};
+use retake_engine::{Durability, Timestamp, Workspace};
 
 use crate::rewind::{Bench, path};
 use crate::scanners::{environment, numbered};
@@ -103,7 +106,7 @@ impl Desk {
 
     pub(crate) fn point(&mut self, moment: Moment) {
         let new = numbered(self.bench.tick());
-        self.workspace().checkpoint_at(moment, new, Durability::Soon, &NoProgress).unwrap();
+        self.workspace().checkpoints_mut().take_at(moment, new, Durability::Soon, &NoProgress).unwrap();
     }
 
     /// Appends an answer; returns its entry and its calls.
@@ -156,10 +159,10 @@ impl Desk {
             operation: PartOf::Turn(turn.operation),
         };
         let new = numbered(self.bench.tick());
-        let began = self.workspace().begin(window, new, &NoProgress).unwrap();
+        let began = self.workspace().windows().begin(window, new, &NoProgress).unwrap();
         work(&self.bench.root);
         let new = numbered(self.bench.tick());
-        self.workspace().end(began.window, new, Durability::Soon, &NoProgress).unwrap();
+        self.workspace().windows().end(began.window, new, Durability::Soon, &NoProgress).unwrap();
     }
 
     /// Ends a turn, with its checkpoint.
@@ -205,7 +208,7 @@ impl Desk {
     pub(crate) fn apply(&mut self, request: &RewindRequest) -> Result<Applied, RewindError> {
         let new = identities(&mut self.bench);
         let writer = self.writer.as_mut().unwrap();
-        let applied = self.bench.workspace.apply_in(writer, request, None, &new, &NoProgress);
+        let applied = self.bench.workspace.rewinds_mut().apply_in(writer, request, None, &new, &NoProgress);
         self.assert_one_truth();
         applied
     }
@@ -237,7 +240,7 @@ impl Desk {
     }
 
     pub(crate) fn targets(&self) -> Vec<Target> {
-        self.bench.workspace.targets(self.session).unwrap()
+        self.bench.workspace.sessions().targets(self.session).unwrap()
     }
 
     pub(crate) fn conversation(&self) -> Conversation {
@@ -279,9 +282,9 @@ impl Desk {
     /// What is in memory is what is on disk.
     pub(crate) fn assert_one_truth(&self) {
         let Some(writer) = &self.writer else { return };
-        assert_eq!(*writer.conversation(), self.bench.workspace.conversation(self.session).unwrap());
-        assert_eq!(writer.draft(), self.bench.workspace.draft(self.session).unwrap());
-        let sessions = self.bench.workspace.sessions().unwrap();
+        assert_eq!(*writer.conversation(), self.bench.workspace.sessions().conversation(self.session).unwrap());
+        assert_eq!(writer.draft(), self.bench.workspace.sessions().draft(self.session).unwrap());
+        let sessions = self.bench.workspace.sessions().all().unwrap();
         let session = sessions.iter().find(|session| session.id == self.session).unwrap();
         assert_eq!(session.title, writer.conversation().title());
     }
@@ -300,14 +303,14 @@ pub(crate) fn conversation(bench: &mut Bench) -> SessionId {
     let at = now(bench);
     let id = SessionId::new(at, bytes(at.0, 1));
     let new = NewSession { id, at, title: String::new(), kind: SessionKind::Conversation };
-    bench.workspace.create_session(new).unwrap();
+    bench.workspace.sessions_mut().create(new).unwrap();
     id
 }
 
 pub(crate) fn open(bench: &mut Bench, session: SessionId) -> Result<SessionWriter, SessionError> {
     let at = now(bench);
     let mut number = 0;
-    bench.workspace.open_session(session, at, &mut || {
+    bench.workspace.sessions().open(session, at, &mut || {
         number += 1;
         bytes(at.0, 100 + number)
     })

@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use retake_engine::{Durability, NoProgress, WatchState, Workspace};
+use retake_engine::progress::NoProgress;
+use retake_engine::{Durability, WatchState, Workspace};
 use retake_testkit::Scratch;
 
 use crate::scanners::{environment, numbered};
@@ -17,7 +18,7 @@ fn an_overflowing_queue_leads_back_to_looking_at_everything() {
     }
     let mut workspace = Workspace::open_or_create(environment(&root, scratch.path().join("store"))).unwrap();
     assert!(matches!(workspace.watch(), WatchState::Watching { .. }));
-    workspace.checkpoint(numbered(1), Durability::Soon, &NoProgress).unwrap();
+    workspace.checkpoints_mut().take(numbered(1), Durability::Soon, &NoProgress).unwrap();
     // Equal neighbours in the queue are merged by the kernel, so two files take turns.
     let queue: usize = fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").unwrap().trim().parse().unwrap();
     for turn in 0..=queue / 2 {
@@ -25,10 +26,10 @@ fn an_overflowing_queue_leads_back_to_looking_at_everything() {
         fs::write(root.join("noise-b"), turn.to_string()).unwrap();
     }
     fs::write(root.join("file"), "after!").unwrap();
-    let made = workspace.checkpoint(numbered(2), Durability::Soon, &NoProgress).unwrap();
+    let made = workspace.checkpoints_mut().take(numbered(2), Durability::Soon, &NoProgress).unwrap();
     assert_eq!(made.changed.modified, 3);
     fs::write(root.join("file"), "again!").unwrap();
-    let made = workspace.checkpoint(numbered(3), Durability::Soon, &NoProgress).unwrap();
+    let made = workspace.checkpoints_mut().take(numbered(3), Durability::Soon, &NoProgress).unwrap();
     assert_eq!(made.changed.modified, 1, "the watch goes on afterwards");
 }
 
@@ -46,7 +47,7 @@ fn what_is_written_through_another_name_is_seen_though_only_one_name_is_reported
     let mut number = 0;
     let mut modified = |workspace: &mut Workspace| {
         number += 1;
-        workspace.checkpoint(numbered(number), Durability::Soon, &NoProgress).unwrap().changed.modified
+        workspace.checkpoints_mut().take(numbered(number), Durability::Soon, &NoProgress).unwrap().changed.modified
     };
     modified(&mut workspace);
 
@@ -64,7 +65,8 @@ fn what_is_written_through_another_name_is_seen_though_only_one_name_is_reported
 
 #[cfg(feature = "faults")]
 mod deaf {
-    use retake_engine::{GapKind, Verified};
+    use retake_engine::checkpoint::Verified;
+    use retake_engine::snapshot::GapKind;
     use retake_testkit::rerun;
 
     use super::*;
@@ -85,21 +87,23 @@ mod deaf {
         fs::write(root.join("missed"), "1").unwrap();
         let mut workspace = Workspace::open_or_create(environment(&root, scratch.path().join("store"))).unwrap();
         workspace.watch();
-        workspace.checkpoint(numbered(1), Durability::Soon, &NoProgress).unwrap();
-        assert!(matches!(workspace.verify(numbered(2), &NoProgress).unwrap(), Verified::Sound));
+        workspace.checkpoints_mut().take(numbered(1), Durability::Soon, &NoProgress).unwrap();
+        assert!(matches!(workspace.checkpoints_mut().verify(numbered(2), &NoProgress).unwrap(), Verified::Sound));
 
         fs::write(root.join("heard"), "22").unwrap();
-        workspace.checkpoint(numbered(3), Durability::Soon, &NoProgress).unwrap();
+        workspace.checkpoints_mut().take(numbered(3), Durability::Soon, &NoProgress).unwrap();
         fs::write(root.join("missed"), "333").unwrap();
         fail::cfg("deaf-watch", "return").unwrap();
-        let made = workspace.checkpoint(numbered(4), Durability::Soon, &NoProgress).unwrap();
+        let made = workspace.checkpoints_mut().take(numbered(4), Durability::Soon, &NoProgress).unwrap();
         assert_eq!(made.changed.modified, 0, "the watch said nothing");
-        let Verified::Missed(late) = workspace.verify(numbered(5), &NoProgress).unwrap() else { panic!("not noticed") };
+        let Verified::Missed(late) = workspace.checkpoints_mut().verify(numbered(5), &NoProgress).unwrap() else {
+            panic!("not noticed")
+        };
         assert_eq!(late.changed.modified, 1);
-        let gaps = workspace.gaps(&made).unwrap();
+        let gaps = workspace.checkpoints().gaps(&made).unwrap();
         assert_eq!(gaps.len(), 1);
         assert_eq!((gaps[0].path.as_bytes(), gaps[0].kind), (&b"missed"[..], GapKind::Missed));
-        assert!(workspace.gaps(&late).unwrap().is_empty());
-        assert_eq!(workspace.checkpoints().unwrap()[1].gap_count, 1, "listings show it");
+        assert!(workspace.checkpoints().gaps(&late).unwrap().is_empty());
+        assert_eq!(workspace.checkpoints().all().unwrap()[1].gap_count, 1, "listings show it");
     }
 }

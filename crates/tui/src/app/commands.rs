@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use retake_agent::contract::{Action, Change, ChangeGoal, DiffOf, Extent, Query, SeenHead, State, WhileRunning};
-use retake_engine::OnConflict;
-use retake_engine::session::entry::{Body, EntryId};
+use retake_engine::id::EntryId;
+use retake_engine::rewind::OnConflict;
+use retake_engine::session::entry::Body;
 
 use super::notice::{Lasts, Tone};
 use super::slash::Slash;

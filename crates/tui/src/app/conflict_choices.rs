@@ -3,7 +3,7 @@
 //! Offers only choices that can work for every path. The picker asks about each path on its own.
 
 use retake_agent::rewind_document::ConflictFacts;
-use retake_engine::OnConflict;
+use retake_engine::rewind::OnConflict;
 
 /// Whether `choice` can be made for all of `conflicts`: without conflicts any can, with some of them to stop is none.
 pub fn can_be(choice: OnConflict, conflicts: &[ConflictFacts]) -> bool {

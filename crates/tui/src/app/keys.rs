@@ -3,7 +3,7 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use retake_agent::contract::{Action, Change, State, WhileRunning};
 
-use retake_engine::OnConflict;
+use retake_engine::rewind::OnConflict;
 
 use super::notice::{Lasts, Notice, Tone};
 use super::page::{Page, PageBody, PlanPage};

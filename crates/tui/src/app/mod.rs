@@ -33,7 +33,8 @@ use crossterm::event::KeyEvent;
 use retake_agent::contract::{Change, Command, Event, Query, Refusal, Reply};
 use retake_agent::view::View;
 use retake_engine::Timestamp;
-use retake_engine::session::entry::{EntryId, Part};
+use retake_engine::id::EntryId;
+use retake_engine::session::entry::Part;
 
 use crate::composer::Composer;
 use crate::picker::{self, Picker};

@@ -4,8 +4,9 @@ use retake_agent::contract::{
     Action, Change, ChangeGoal, Command, Extent, Reason, Refusal, Reply, State, WhileRunning,
 };
 use retake_agent::rewind_document::Bytes;
-use retake_engine::session::entry::EntryId;
-use retake_engine::{Discard, Files, OnConflict, Scope};
+use retake_engine::id::EntryId;
+use retake_engine::rewind::{Files, OnConflict};
+use retake_engine::session::{Discard, Scope};
 
 use super::conflicts::{Deciding, Fate};
 use super::menu::{Item, Menu, RUNNING, WAITING};

@@ -1,8 +1,9 @@
 //! Conflicts: what to do with each path that others changed too. The safe choice is the first and the default.
 
 use retake_agent::rewind_document::{Bytes, ConflictFacts};
-use retake_engine::session::entry::EntryId;
-use retake_engine::{OnConflict, Scope};
+use retake_engine::id::EntryId;
+use retake_engine::rewind::OnConflict;
+use retake_engine::session::Scope;
 
 /// Paths that need a decision.
 #[derive(Clone, Debug, PartialEq, Eq)]

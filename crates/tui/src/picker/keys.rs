@@ -2,7 +2,7 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use retake_agent::contract::{Action, Query};
-use retake_engine::OnConflict;
+use retake_engine::rewind::OnConflict;
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::list::ListMode;

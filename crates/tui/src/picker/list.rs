@@ -5,8 +5,8 @@
 use std::collections::HashSet;
 
 use retake_agent::contract::TreePrompt;
+use retake_engine::id::EntryId;
 use retake_engine::session::Target;
-use retake_engine::session::entry::EntryId;
 
 use super::rows::{Filter, PromptRow};
 use super::tree::{self, Node};

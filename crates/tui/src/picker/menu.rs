@@ -4,7 +4,7 @@
 
 use retake_agent::contract::State;
 use retake_agent::rewind_document::RewindDocument;
-use retake_engine::session::entry::EntryId;
+use retake_engine::id::EntryId;
 
 use super::preview::Preview;
 use super::rows::PromptRow;

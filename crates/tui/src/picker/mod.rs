@@ -34,8 +34,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use retake_agent::contract::{Command, Query, Reason, Refusal, Reply, SeenHead, SessionRef, State, Summarised};
 use retake_agent::rewind_document::RewindDocument;
 use retake_agent::view::View;
-use retake_engine::Scope;
-use retake_engine::session::entry::{Body, EntryId};
+use retake_engine::id::EntryId;
+use retake_engine::session::Scope;
+use retake_engine::session::entry::Body;
 
 use conflicts::Deciding;
 use list::{ListMode, RowList};

@@ -6,8 +6,9 @@
 use retake_agent::contract::{Change, ChangeGoal, DiffOf, Query, Refusal, Reply};
 use retake_agent::diff::FileDiff;
 use retake_agent::rewind_document::{Bytes, RewindDocument};
-use retake_engine::session::entry::EntryId;
-use retake_engine::{Discard, Files, OnConflict, Scope};
+use retake_engine::id::EntryId;
+use retake_engine::rewind::{Files, OnConflict};
+use retake_engine::session::{Discard, Scope};
 
 use super::{PickerRequest, PickerStep, unexpected};
 

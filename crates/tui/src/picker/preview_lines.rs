@@ -6,8 +6,9 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use retake_agent::diff::FileDiff;
 use retake_agent::rewind_document::{Bytes, File, RewindDocument};
+use retake_engine::rewind::{LedgerItem, OnConflict};
 use retake_engine::session::PromptLine;
-use retake_engine::{LedgerItem, OnConflict, Scope};
+use retake_engine::session::Scope;
 
 use super::conflicts::Decision;
 use super::menu::{BLOCKED, Item, Offer, changes};

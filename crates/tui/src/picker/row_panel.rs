@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use retake_agent::rewind_document::Branch;
-use retake_engine::OnConflict;
+use retake_engine::rewind::OnConflict;
 
 use super::CrossingAnswer;
 use super::conflicts::{Deciding, Decision, word};

@@ -6,9 +6,10 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use retake_agent::contract::TreePrompt;
-use retake_engine::session::entry::EntryId;
+use retake_engine::Timestamp;
+use retake_engine::id::EntryId;
+use retake_engine::rewind::LedgerItem;
 use retake_engine::session::{Target, TurnSummary};
-use retake_engine::{LedgerItem, Timestamp};
 
 use super::text_lines::clean;
 

@@ -19,9 +19,11 @@ use retake_agent::contract::{
 use retake_agent::diff::{DiffLine, FileDiff, HunkLines, LineKind};
 use retake_agent::rewind_document::{Bytes, ConflictFacts, File, RewindDocument};
 use retake_agent::view::View;
-use retake_engine::session::entry::EntryId;
+use retake_engine::Timestamp;
+use retake_engine::id::EntryId;
+use retake_engine::rewind::{Conflict, Files, LedgerItem, OnConflict};
+use retake_engine::session::{Discard, Scope};
 use retake_engine::session::{PlannedConversation, PromptLine, Target, TurnSummary};
-use retake_engine::{Conflict, Discard, Files, LedgerItem, OnConflict, Scope, Timestamp};
 use serde_json::json;
 
 use super::{Picker, PickerRequest, PickerStep};

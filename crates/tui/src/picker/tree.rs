@@ -13,7 +13,7 @@
 use std::collections::{HashMap, HashSet};
 
 use retake_agent::contract::TreePrompt;
-use retake_engine::session::entry::EntryId;
+use retake_engine::id::EntryId;
 
 use super::rows::PromptRow;
 

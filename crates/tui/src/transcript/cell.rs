@@ -1,7 +1,8 @@
 //! One entry as lines.
 
 use ratatui::text::{Line, Span};
-use retake_engine::session::entry::{Block, Body, EndReason, Entry, EntryId, Outcome, SummaryBy};
+use retake_engine::id::EntryId;
+use retake_engine::session::entry::{Block, Body, EndReason, Entry, Outcome, SummaryBy};
 
 use super::cell_writer::{CellWriter, Keep, more};
 use super::model_visibility::{self, ModelVisibility};

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use ratatui::text::Line;
 use retake_agent::view::View;
-use retake_engine::session::entry::EntryId;
+use retake_engine::id::EntryId;
 
 use super::Folds;
 use super::cell_writer::{CellWriter, Fold};

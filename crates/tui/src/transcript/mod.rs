@@ -20,7 +20,7 @@ use std::ops::Range;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use retake_agent::view::View;
-use retake_engine::session::entry::EntryId;
+use retake_engine::id::EntryId;
 
 use self::layout::{Cache, CellLayout, Spot};
 use self::model_visibility::ModelVisibility;

@@ -6,7 +6,8 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::RangeInclusive;
 
-use retake_engine::session::entry::{Body, Entry, EntryId, SummaryBy};
+use retake_engine::id::EntryId;
+use retake_engine::session::entry::{Body, Entry, SummaryBy};
 
 /// Which entries are out of the model's sight.
 #[derive(Debug, Default)]

@@ -10,7 +10,7 @@ use retake_agent::contract::{Request, RequestOutcome, Response};
 use retake_agent::controller::{Closing, Handle};
 use retake_agent::live::{Asker, Listener, LiveAnswer, LiveSession, Notification};
 use retake_agent::view::View;
-use retake_engine::SessionId;
+use retake_engine::id::SessionId;
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::event_buffer::EventBuffer;

@@ -5,8 +5,9 @@ use retake_agent::controller::Which;
 use retake_agent::live::{LiveSession, Notification};
 use retake_agent::socket::Client;
 use retake_agent::view::View;
+use retake_engine::Workspace;
+use retake_engine::id::SessionId;
 use retake_engine::session::entry::Part;
-use retake_engine::{SessionId, Workspace};
 use retake_web::Host;
 use serde_json::json;
 
@@ -46,7 +47,7 @@ impl Terminal {
 }
 
 fn resolve(stage: &Stage, session: &str) -> SessionId {
-    Workspace::open(stage.environment()).unwrap().resolve_session(session).unwrap().id
+    Workspace::open(stage.environment()).unwrap().sessions().resolve(session).unwrap().id
 }
 
 /// All have seen the same, and show the same.
@@ -91,7 +92,8 @@ fn play(stage: &Stage, browser: &Browser, session: &str) {
         panic!("not forked")
     };
     assert_eq!(Watcher::of(browser, &fork).texts(), [""; 0]);
-    let stored = Workspace::open(stage.environment()).unwrap().conversation(resolve(stage, session)).unwrap();
+    let stored =
+        Workspace::open(stage.environment()).unwrap().sessions().conversation(resolve(stage, session)).unwrap();
     assert_eq!(stored.entries(), browsers[0].view.entries);
 }
 

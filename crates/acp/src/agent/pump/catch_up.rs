@@ -4,7 +4,8 @@
 //! are answered, so that no request of the client stays open.
 
 use retake_agent::view::View;
-use retake_engine::session::entry::{Body, EntryId};
+use retake_engine::id::EntryId;
+use retake_engine::session::entry::Body;
 use serde_json::{Map, json};
 
 use super::{Goes, Pump, ended_in, running};

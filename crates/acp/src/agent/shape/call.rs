@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use retake_agent::contract::Question;
 use retake_agent::diff::{FileDiff, LineKind};
 use retake_agent::rewind_document::Bytes;
-use retake_engine::session::entry::{CallId, Details, EntryId, Outcome, Part};
+use retake_engine::id::EntryId;
+use retake_engine::session::entry::{CallId, Details, Outcome, Part};
 use serde_json::{Map, Value, json};
 
 use super::content;

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use retake_agent::contract::{Event, EventKind};
 use retake_agent::view::View;
+use retake_engine::id::EntryId;
 use retake_engine::session::Conversation;
-use retake_engine::session::entry::{Block, Body, CallId, Entry, EntryId, Part, Todo, TodoState, Usage};
+use retake_engine::session::entry::{Block, Body, CallId, Entry, Part, Todo, TodoState, Usage};
 use retake_engine::session::first_line;
 use serde_json::{Map, Value, json};
 

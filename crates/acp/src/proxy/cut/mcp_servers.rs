@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use retake_engine::session::entry::EntryId;
+use retake_engine::id::EntryId;
 use serde_json::{Value, json};
 
 use super::{NewInner, Purpose};

@@ -6,7 +6,8 @@
 
 use std::sync::Arc;
 
-use retake_engine::session::entry::{Entry, EntryId};
+use retake_engine::id::EntryId;
+use retake_engine::session::entry::Entry;
 use serde_json::{Value, json};
 
 use super::failure::{CutFailure, is_silence, names};

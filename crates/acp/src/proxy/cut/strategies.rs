@@ -1,6 +1,7 @@
 //! The strategies that could yield an inner session that holds what is retained, best first. Pure.
 
-use retake_engine::session::entry::{Block, Body, EndReason, Entry, EntryId};
+use retake_engine::id::EntryId;
+use retake_engine::session::entry::{Block, Body, EndReason, Entry};
 
 use crate::proxy::log_writer::{chain, spoken};
 use crate::proxy::session_map::{InnerSession, Mapping};

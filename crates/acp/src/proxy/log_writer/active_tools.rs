@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use retake_engine::WorkspacePath;
 use retake_engine::session::entry::Outcome;
-use retake_engine::{Runs, WorkspacePath};
+use retake_engine::window::Runs;
 use serde_json::Value;
 use tokio::sync::oneshot;
 

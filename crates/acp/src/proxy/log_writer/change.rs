@@ -8,8 +8,13 @@ use retake_agent::contract::{Change, OperationRef, Reason, Refusal, SeenHead};
 use retake_agent::ids;
 use retake_agent::query::{refusal, refused, to_request};
 use retake_agent::rewind_document::RewindDocument;
-use retake_engine::session::entry::{Body, Entry, EntryId};
-use retake_engine::{HeadSeen, MadeBy, NoProgress, RewindError, RewindRequest, SessionId, Workspace};
+use retake_engine::Workspace;
+use retake_engine::id::EntryId;
+use retake_engine::id::SessionId;
+use retake_engine::operation::MadeBy;
+use retake_engine::progress::NoProgress;
+use retake_engine::rewind::{HeadSeen, RewindError, RewindRequest};
+use retake_engine::session::entry::{Body, Entry};
 
 use super::LogWriter;
 use crate::extension::backend::ChangeRequest;
@@ -50,13 +55,13 @@ impl LogWriter {
         }
         self.workspace_thread.ask(move |workspace| {
             let request = request(workspace, session, &change, head)?;
-            let plan = workspace.rehearse(session, &request, &NoProgress).map_err(|error| refused(&error))?;
+            let plan = workspace.rewinds().rehearse(session, &request, &NoProgress).map_err(|error| refused(&error))?;
             if plan_seen.is_some_and(|seen| !plan.is_as_seen(&seen)) {
                 return Err(refused(&RewindError::Stale { plan: Box::new(plan) }));
             }
             let moves = plan.conversation.as_ref().filter(|planned| planned.from != planned.to);
             let cut = moves.map(|planned| {
-                let all = workspace.all_entries(session).unwrap_or_default();
+                let all = workspace.sessions().all_entries(session).unwrap_or_default();
                 (chain(&all, planned.to), all)
             });
             Ok(Rehearsed { change, head, seen: plan.fingerprint(), cut })
@@ -74,7 +79,8 @@ impl LogWriter {
         let mut writer = self.writer.take().expect("the writer is away only while a change is being made");
         let (writer, applied) = self.workspace_thread.ask(move |workspace| {
             let applied = request(workspace, session, &change, head).and_then(|request| {
-                let applied = workspace.apply_in(&mut writer, &request, Some(&seen), &ids::rewind(), &NoProgress);
+                let applied =
+                    workspace.rewinds_mut().apply_in(&mut writer, &request, Some(&seen), &ids::rewind(), &NoProgress);
                 applied.map_err(|error| refused(&error))
             });
             (writer, applied)

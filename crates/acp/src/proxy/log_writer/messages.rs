@@ -9,8 +9,9 @@ use std::time::Instant;
 
 use retake_agent::ids;
 use retake_agent::query::in_words;
+use retake_engine::id::EntryId;
 use retake_engine::session::NewEntry;
-use retake_engine::session::entry::{Block, Body, Entry, EntryId, Outcome, Part, StopReason};
+use retake_engine::session::entry::{Block, Body, Entry, Outcome, Part, StopReason};
 
 use super::super::session_map::PieceKind;
 use super::super::tool_timeline::timing;

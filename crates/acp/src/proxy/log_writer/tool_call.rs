@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use retake_engine::WorkspacePath;
 use retake_engine::session::entry::{Outcome, Part};
-use retake_engine::{FileTime, Runs, WorkspacePath};
+use retake_engine::window::{FileTime, Runs};
 use serde_json::{Map, Value};
 
 use super::super::tool_timeline::UndeclaredPaths;

@@ -189,7 +189,7 @@ async fn a_checkpoint_is_shown_by_an_id_that_commands_take() {
     client.prompt(&session, "/checkpoints").await;
     let told: String = client.said().into_iter().map(|(_, _, text)| text).collect();
     let id = told.split('`').nth(1).expect("there is one").to_owned();
-    world.workspace().resolve(&id).expect("it is known by that");
+    world.workspace().checkpoints().resolve(&id).expect("it is known by that");
     client.hang_up().await;
 }
 

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use retake_agent::ids;
-use retake_engine::{Durability, FileTime, NoProgress};
+use retake_engine::Durability;
+use retake_engine::progress::NoProgress;
+use retake_engine::window::FileTime;
 use serde_json::json;
 
 use super::ownership;
@@ -53,7 +55,7 @@ async fn a_first_load_that_is_interrupted_is_done_anew() {
         let saw = world.model_saw();
         assert_eq!((saw.len(), saw[4].as_str(), saw[6].as_str()), (7, "user: say three", "user: say four"), "{saw:?}");
         client.hang_up().await;
-        assert_eq!(world.workspace().sessions().expect("they can be read").len(), 1);
+        assert_eq!(world.workspace().sessions().all().expect("they can be read").len(), 1);
         // From now on it is the log that is told.
         let mut client = world.client().await;
         client.load(&session).await.expect("it is loaded");
@@ -76,7 +78,7 @@ async fn a_session_whose_first_load_was_interrupted_can_be_deleted() {
     let mut client = world.client().await;
     client.ask("session/delete", json!({ "sessionId": session })).await.expect("it is deleted");
     client.hang_up().await;
-    assert_eq!(world.workspace().sessions().expect("they can be read").len(), 0);
+    assert_eq!(world.workspace().sessions().all().expect("they can be read").len(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -175,7 +177,7 @@ async fn killed(world: &World, script: &str, go: &[&str]) -> String {
     if !go.is_empty() {
         // Another process finds it before the agent says what it was.
         let mut workspace = world.workspace();
-        workspace.checkpoint(ids::checkpoint(), Durability::Soon, &NoProgress).expect("there is room");
+        workspace.checkpoints_mut().take(ids::checkpoint(), Durability::Soon, &NoProgress).expect("there is room");
     }
     for name in go {
         world.go(name);

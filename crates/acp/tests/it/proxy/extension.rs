@@ -251,7 +251,7 @@ async fn a_question_names_the_change_before_it_is_made_and_says_first_what_it_me
 async fn commands_of_retake_reach_a_live_session() {
     let world = World::new("air");
     let (mut client, session) = two_turns(&world).await;
-    let id = world.workspace().sessions().expect("it can be read")[0].id;
+    let id = world.workspace().sessions().all().expect("it can be read")[0].id;
     let socket = SocketClient::connect(&world.path("sockets"), id).await.expect("it listens").expect("somebody does");
     let (view, live) = LiveSession::attach(socket, id).await.expect("it can be attached to");
     assert_eq!(view.conversation().prompts().count(), 2);
@@ -275,14 +275,18 @@ async fn a_rewind_while_no_proxy_runs_is_made_up_for_when_the_session_is_loaded(
         client.hang_up().await;
         {
             let mut workspace = world.workspace();
-            let id = workspace.sessions().expect("it can be read")[0].id;
+            let id = workspace.sessions().all().expect("it can be read")[0].id;
             let mut writer = workspace
-                .open_session(id, retake_agent::ids::now(), &mut retake_agent::ids::random)
+                .sessions()
+                .open(id, retake_agent::ids::now(), &mut retake_agent::ids::random)
                 .expect("nobody has it open");
-            let goal = retake_engine::Goal::Undo { operation: None, session: Some(id) };
-            let request = retake_engine::RewindRequest::new(goal);
+            let goal = retake_engine::rewind::Goal::Undo { operation: None, session: Some(id) };
+            let request = retake_engine::rewind::RewindRequest::new(goal);
             let new = retake_agent::ids::rewind();
-            workspace.apply_in(&mut writer, &request, None, &new, &retake_engine::NoProgress).expect("it is undone");
+            workspace
+                .rewinds_mut()
+                .apply_in(&mut writer, &request, None, &new, &retake_engine::progress::NoProgress)
+                .expect("it is undone");
         }
         let mut client = world.client().await;
         client.load(&session).await.expect("it is loaded");

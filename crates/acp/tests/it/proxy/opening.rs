@@ -90,9 +90,9 @@ async fn deleting_a_session_that_is_not_open_deletes_all_of_it() {
     client.wait(|message| message["params"]["update"]["content"]["text"] == "one").await;
     client.notify("session/cancel", json!({ "sessionId": session })).await;
     client.ask("session/delete", json!({ "sessionId": session })).await.expect("it is deleted");
-    assert_eq!(world.workspace().sessions().expect("they can be read").len(), 0);
+    assert_eq!(world.workspace().sessions().all().expect("they can be read").len(), 0);
     client.hang_up().await;
-    assert_eq!(world.workspace().sessions().expect("they can be read").len(), 0);
+    assert_eq!(world.workspace().sessions().all().expect("they can be read").len(), 0);
     assert_eq!(ties(&world), 0);
 }
 
@@ -119,10 +119,10 @@ async fn a_session_whose_log_was_deleted_begins_a_new_one_when_it_is_loaded() {
     client.hang_up().await;
     {
         let mut workspace = world.workspace();
-        let kept = workspace.sessions().expect("they can be read").remove(0);
+        let kept = workspace.sessions().all().expect("they can be read").remove(0);
         let (at, mut random) = (retake_agent::ids::now(), retake_agent::ids::random);
-        let writer = workspace.open_session(kept.id, at, &mut random).expect("nobody has it open");
-        workspace.delete_session(writer).expect("it can be deleted");
+        let writer = workspace.sessions().open(kept.id, at, &mut random).expect("nobody has it open");
+        workspace.sessions_mut().delete(writer).expect("it can be deleted");
     }
     assert_eq!(ties(&world), 0);
     let mut client = world.client().await;

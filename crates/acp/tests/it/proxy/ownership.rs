@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use retake_engine::FileTime;
+use retake_engine::window::FileTime;
 use serde_json::{Value, json};
 
 use super::world::{Client, World};

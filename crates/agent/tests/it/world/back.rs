@@ -4,8 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use retake_agent::contract::{Change, ChangeGoal, Reason, Refusal, WhileRunning};
 use retake_agent::rewind_document::{Bytes, RewindDocument};
-use retake_engine::session::entry::{Body, Entry, EntryId};
-use retake_engine::{OnConflict, Scope};
+use retake_engine::id::EntryId;
+use retake_engine::rewind::OnConflict;
+use retake_engine::session::Scope;
+use retake_engine::session::entry::{Body, Entry};
 
 use super::model::{By, Files, Kind, Node, Undone, differing, with};
 use super::play::{Player, Said};

@@ -1,6 +1,7 @@
 //! The model's own checkpoints in a story: which are open, what it answers to make one or to go back, and what has to come of it.
 
-use retake_engine::session::entry::{Body, Details, Entry, EntryId, SummaryBy};
+use retake_engine::id::EntryId;
+use retake_engine::session::entry::{Body, Details, Entry, SummaryBy};
 use retake_testkit::model::Answer;
 use serde_json::json;
 

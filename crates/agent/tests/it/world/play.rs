@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex};
 
 use retake_agent::contract::{Action, Change, Extent, Query, Reply};
 use retake_agent::permission::Allowed;
-use retake_engine::Scope;
-use retake_engine::session::entry::{Body, Entry, EntryId, Part, SummaryBy};
+use retake_engine::id::EntryId;
+use retake_engine::session::Scope;
+use retake_engine::session::entry::{Body, Entry, Part, SummaryBy};
 use retake_testkit::model::{Answer, Received, ScriptedModel};
 
 use super::Met;
@@ -268,7 +269,7 @@ impl<'a> Player<'a> {
         assert!(context == self.scene.stored_context(), "what the model would be sent is made from what is on disk");
         assert_eq!((view.todos(), view.usage()), (stored.todos().to_vec(), stored.usage()));
         let session = self.scene.session();
-        let sessions = self.scene.workspace().sessions().unwrap();
+        let sessions = self.scene.workspace().sessions().all().unwrap();
         let title = sessions.into_iter().find(|one| one.id == session).map(|one| one.title);
         assert_eq!(title, Some(stored.title()), "it is called after its first prompt");
         let prompts: Vec<EntryId> = stored.prompts().map(|(entry, _)| entry.id).rev().collect();

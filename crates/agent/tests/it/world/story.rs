@@ -2,7 +2,8 @@
 
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
-use retake_engine::{OnConflict, Scope};
+use retake_engine::rewind::OnConflict;
+use retake_engine::session::Scope;
 
 use crate::scene::Wire;
 

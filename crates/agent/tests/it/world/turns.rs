@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 
 use retake_agent::contract::{Action, EventKind, TurnEnd};
-use retake_engine::session::entry::{Body, Entry, EntryId, Outcome};
+use retake_engine::id::EntryId;
+use retake_engine::session::entry::{Body, Entry, Outcome};
 use retake_testkit::model::{Answer, Gate, Tokens};
 use serde_json::{Value, json};
 

@@ -10,7 +10,10 @@ use retake_agent::controller::{OpenError as OpenSessionError, Which};
 use retake_agent::live::{FindError, FoundSession, JoinError, LiveSession, NotOpened};
 use retake_agent::mcp::ServerSettings;
 use retake_agent::{ids, listing};
-use retake_engine::{OpenError, ResolveError, SessionError, SessionId, Workspace};
+use retake_engine::checkpoint::ResolveError;
+use retake_engine::id::SessionId;
+use retake_engine::session::SessionError;
+use retake_engine::{OpenError, Workspace};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -232,7 +235,7 @@ fn find(here: CommandContext, text: &str) -> Result<SessionId, HostError> {
         Err(OpenError::NotAWorkspace { .. }) => return Err(unknown()),
         Err(error) => return Err(HostError::Failed { message: words(&error.into()) }),
     };
-    match workspace.resolve_session(text) {
+    match workspace.sessions().resolve(text) {
         Ok(found) => Ok(found.id),
         Err(ResolveError::Store(error)) => Err(HostError::Failed { message: words(&error.into()) }),
         Err(_) => Err(unknown()),
@@ -241,9 +244,9 @@ fn find(here: CommandContext, text: &str) -> Result<SessionId, HostError> {
 
 fn delete(here: CommandContext, session: &str) -> anyhow::Result<()> {
     let mut workspace = Workspace::open(here.environment)?;
-    let found = workspace.resolve_session(session)?;
-    let writer = workspace.open_session(found.id, ids::now(), &mut ids::random)?;
-    workspace.delete_session(writer)?;
+    let found = workspace.sessions().resolve(session)?;
+    let writer = workspace.sessions().open(found.id, ids::now(), &mut ids::random)?;
+    workspace.sessions_mut().delete(writer)?;
     Ok(())
 }
 

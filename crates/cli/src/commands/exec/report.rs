@@ -6,10 +6,15 @@ use std::collections::BTreeSet;
 use std::io::Write;
 
 use retake_agent::ignore_warnings;
-use retake_engine::{
-    Beside, Change, Changed, Checkpoint, CheckpointError, Difference, LedgerItem, LeftOut, Operation, OperationId,
-    OperationKind, Owner, SessionId, Side, StoreError, UncapturedChange, Workspace, WorkspacePath,
-};
+use retake_engine::changes::Owner;
+use retake_engine::checkpoint::{Checkpoint, CheckpointError};
+use retake_engine::id::{OperationId, SessionId};
+use retake_engine::operation::{Operation, OperationKind};
+use retake_engine::rewind::LedgerItem;
+use retake_engine::snapshot::{Change, Changed, Difference, LeftOut, UncapturedChange};
+use retake_engine::view::Beside;
+use retake_engine::view::Side;
+use retake_engine::{StoreError, Workspace, WorkspacePath};
 use serde::Serialize;
 
 use crate::commands;
@@ -85,18 +90,18 @@ impl UncapturedFacts {
 
 /// Says what `ran` changed and how to take that back.
 pub fn tell(ui: &mut Ui, workspace: &Workspace, ran: &RanCommand) -> anyhow::Result<()> {
-    let uncaptured = workspace.uncaptured_changes(&ran.before, &ran.after)?;
+    let uncaptured = workspace.checkpoints().uncaptured_changes(&ran.before, &ran.after)?;
     let ledger = ran.before.git_moves(&ran.after);
     let changes = workspace.diff(&Side::Stored(ran.before.snapshot), &Side::Stored(ran.after.snapshot))?;
     // A file that was captured and is too large now, say, is missing from the snapshot and is not gone.
-    let (changes, _) = workspace.split_left_out(changes, &Beside::Checkpoint(&ran.after))?;
-    let (mut changes, first) = workspace.split_newly_captured(changes, &ran.before)?;
+    let (changes, _) = workspace.checkpoints().split_left_out(changes, &Beside::Checkpoint(&ran.after))?;
+    let (mut changes, first) = workspace.checkpoints().split_newly_captured(changes, &ran.before)?;
     let first = files(&first);
-    let coverage = workspace.coverage(&ran.after)?;
+    let coverage = workspace.changes().coverage(&ran.after)?;
     let is_there =
         |path: &WorkspacePath| uncaptured.iter().any(|one| one.path == *path && one.difference != Difference::Gone);
     changes.retain(|change| change.after.is_some() || !is_there(&change.path));
-    let hidden = workspace.hidden_by(ran.session, &ran.before, &ran.after)?;
+    let hidden = workspace.changes().hidden_by(ran.session, &ran.before, &ran.after)?;
     let changed = Changed::count(&changes);
     let contested = contested(workspace, ran, &changes)?;
     let (restorable, lost_paths): (Vec<_>, Vec<_>) = uncaptured.iter().partition(|one| one.was_captured);
@@ -322,7 +327,7 @@ fn lost(uncaptured: &[UncapturedChange]) -> impl Iterator<Item = &WorkspacePath>
 /// Counts those of `changes` that more than one session may have made.
 fn contested(workspace: &Workspace, ran: &RanCommand, changes: &[Change]) -> Result<u64, StoreError> {
     let changed: BTreeSet<&WorkspacePath> = changes.iter().map(|change| &change.path).collect();
-    let steps = workspace.changes(&ran.before, Some(&ran.after))?;
+    let steps = workspace.changes().between(&ran.before, Some(&ran.after))?;
     let contested = steps.iter().filter(|step| step.owner == Owner::Contested).map(|step| &step.path);
     let contested: BTreeSet<&WorkspacePath> = contested.filter(|path| changed.contains(path)).collect();
     Ok(contested.len() as u64)
@@ -334,7 +339,7 @@ const KEEPING: &str = " --on-conflict keep";
 /// The commands that take back what `ran` changed, with `option`: a plain `undo` takes the newest operation, which need not be this one.
 fn way_back(workspace: &Workspace, ran: &RanCommand, option: &str) -> Result<String, StoreError> {
     let point = ran.before.id.short();
-    let operations = workspace.operations()?;
+    let operations = workspace.operations().all()?;
     if operations.iter().any(|operation| operation.id == ran.operation && operation.kind == OperationKind::Turn) {
         return Ok(format!("it goes back with the agent's turn, or alone with `retake rewind {point}{option}`"));
     }

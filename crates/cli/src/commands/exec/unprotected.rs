@@ -2,7 +2,9 @@
 //! be decided first.
 
 use anyhow::Error;
-use retake_engine::{CheckpointError, OpenError, RewindError, ScanError, StoreError};
+use retake_engine::checkpoint::CheckpointError;
+use retake_engine::rewind::RewindError;
+use retake_engine::{OpenError, ScanError, StoreError};
 
 /// Whether `error` says that no checkpoint can be had here now.
 pub fn is_no_checkpoint(error: &Error) -> bool {

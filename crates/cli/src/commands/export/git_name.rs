@@ -2,13 +2,13 @@
 //!
 //! `git fast-import` writes them all the same; then the commit cannot be checked out, and servers reject it.
 
-use retake_engine::Kind;
+use retake_engine::snapshot::NodeKind;
 
 /// Whether git refuses a path with a part called `name`. `.git` itself, whatever its case, is one of these.
-pub(super) fn is_refused(name: &[u8], kind: Kind) -> bool {
+pub(super) fn is_refused(name: &[u8], kind: NodeKind) -> bool {
     // On Windows a backslash ends a name.
     let is_repository = name.split(|byte| *byte == b'\\').any(is_short_for_git) || is_git_on_mac(name);
-    is_repository || kind == Kind::Symlink && name.eq_ignore_ascii_case(b".gitmodules")
+    is_repository || kind == NodeKind::Symlink && name.eq_ignore_ascii_case(b".gitmodules")
 }
 
 /// NTFS knows `.git` as `git~1` too, drops dots and spaces at the end of a name, and names streams of a file behind a colon.
@@ -34,7 +34,7 @@ mod tests {
 
     #[test]
     fn what_some_system_takes_for_git_is_refused_and_nothing_else() {
-        let refused = |name: &str| is_refused(name.as_bytes(), Kind::File);
+        let refused = |name: &str| is_refused(name.as_bytes(), NodeKind::File);
         for name in [
             ".git",
             ".GIT",
@@ -54,7 +54,7 @@ mod tests {
         for name in ["git", ".gitignore", ".github", "git~2", "git~10", ".git-blame", "a.git", "gi", ".gitmodules"] {
             assert!(!refused(name), "{name}");
         }
-        assert!(!is_refused(b"\xff.git", Kind::File));
-        assert!(is_refused(b".GitModules", Kind::Symlink));
+        assert!(!is_refused(b"\xff.git", NodeKind::File));
+        assert!(is_refused(b".GitModules", NodeKind::Symlink));
     }
 }

@@ -4,9 +4,10 @@ use std::collections::{HashMap, HashSet};
 use std::io::Write;
 
 use retake_agent::ids;
-use retake_engine::session::entry::EntryId;
+use retake_engine::id::EntryId;
+use retake_engine::session::Session;
 use retake_engine::session::{ForkPlace, PromptTree, SaidPrompt, TreeFork};
-use retake_engine::{Session, Timestamp, Workspace};
+use retake_engine::{Timestamp, Workspace};
 use serde::Serialize;
 
 use super::{Numbers, counts};
@@ -92,8 +93,8 @@ impl Prompt {
 /// Prints the prompts of `session`.
 pub fn print(ui: &mut Ui, workspace: &Workspace, session: &Session, what: &PromptFilter<'_>) -> anyhow::Result<()> {
     let PromptFilter { shown, max_count, search } = *what;
-    let conversation = workspace.conversation(session.id)?;
-    let PromptTree { prompts, forks } = workspace.prompt_tree(session.id)?;
+    let conversation = workspace.sessions().conversation(session.id)?;
+    let PromptTree { prompts, forks } = workspace.sessions().prompt_tree(session.id)?;
     let unseen = conversation.unseen();
     let has_prompts = !prompts.is_empty();
     let newest_first = prompts.into_iter().rev();
@@ -101,7 +102,7 @@ pub fn print(ui: &mut Ui, workspace: &Workspace, session: &Session, what: &Promp
         newest_first.map(|said| Prompt { seen: said.number.is_some() && !unseen.contains(&said.id), said }).collect();
     if let Some(query) = search {
         let found: HashSet<EntryId> =
-            workspace.search(session.id, query)?.into_iter().map(|target| target.id).collect();
+            workspace.sessions().search(session.id, query)?.into_iter().map(|target| target.id).collect();
         let lower = query.to_lowercase();
         prompts.retain(|Prompt { said, .. }| found.contains(&said.id) || said.text.to_lowercase().contains(&lower));
     }
@@ -182,7 +183,8 @@ fn line(paint: Paint, numbers: Numbers, prompt: &Prompt, now: Timestamp) -> Stri
         return format!("{yellow}{id}{yellow:#}{number}  {dim}{age:<14}  {:<14}  {text}  left behind{dim:#}", "");
     }
     let files = said.files.clone().unwrap_or_default();
-    let changed = retake_engine::Changed { added: files.added, modified: files.modified, deleted: files.deleted };
+    let changed =
+        retake_engine::snapshot::Changed { added: files.added, modified: files.modified, deleted: files.deleted };
     let mut line =
         format!("{yellow}{id}{yellow:#}{number}  {dim}{age:<14}{dim:#}  {}  {text}", counts(paint, &changed));
     if let Some(label) = &said.label {

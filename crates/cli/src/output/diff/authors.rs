@@ -4,9 +4,13 @@
 
 use std::collections::{HashMap, HashSet};
 
-use retake_engine::{
-    Beside, Change, Checkpoint, Current, Owner, PathChange, SessionId, Side, StoreError, Workspace, WorkspacePath,
-};
+use retake_engine::changes::{Owner, PathChange};
+use retake_engine::checkpoint::Checkpoint;
+use retake_engine::id::SessionId;
+use retake_engine::snapshot::Change;
+use retake_engine::view::Beside;
+use retake_engine::view::{Current, Side};
+use retake_engine::{StoreError, Workspace, WorkspacePath};
 
 /// Whose changes are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,19 +36,19 @@ impl Authors {
         to: Option<&Checkpoint>,
         current: Option<&Current>,
     ) -> Result<Self, StoreError> {
-        let newest_first = workspace.checkpoints()?;
+        let newest_first = workspace.checkpoints().all()?;
         let age = |wanted: &Checkpoint| newest_first.iter().position(|point| point.id == wanted.id);
         let (older, newer) = match to {
             Some(to) if age(from) < age(to) => (to, Some(from)),
             to => (from, to),
         };
         let mut authors = Self::default();
-        for PathChange { path, owner, .. } in workspace.changes(older, newer)? {
+        for PathChange { path, owner, .. } in workspace.changes().between(older, newer)? {
             authors.by_path.entry(path).or_default().push(owner);
         }
         if let (Some(current), Some(newest)) = (current, newest_first.first()) {
             let changes = workspace.diff(&Side::Stored(newest.snapshot), &Side::Now(current))?;
-            for Change { path, .. } in workspace.split_left_out(changes, &Beside::Now(current))?.0 {
+            for Change { path, .. } in workspace.checkpoints().split_left_out(changes, &Beside::Now(current))?.0 {
                 authors.by_path.entry(path).or_default().push(Owner::Outside);
             }
         }

@@ -1,6 +1,9 @@
 //! `diff --json`: what changed, for programs.
 
-use retake_engine::{Change, Checkpoint, ContentError, Gap, WorkspacePath};
+use retake_engine::WorkspacePath;
+use retake_engine::checkpoint::Checkpoint;
+use retake_engine::snapshot::{Change, Gap};
+use retake_engine::view::ContentError;
 use serde::Serialize;
 
 use super::{ChangedContent, Comparison, Status, Why};

@@ -7,7 +7,8 @@ use std::collections::HashSet;
 use std::io::{self, Write};
 
 use anyhow::Result;
-use retake_engine::{Change, Kind, Node, WorkspacePath};
+use retake_engine::WorkspacePath;
+use retake_engine::snapshot::{Change, Node, NodeKind};
 
 use super::hunks::write_hunks;
 use super::{ChangedContent, Comparison, Status, binary};
@@ -43,7 +44,7 @@ pub enum Written {
 /// The order in which programs that apply one change after the other can follow: by path, but what was in a directory goes before
 /// something else takes the directory's place.
 pub fn in_order(changes: &[Change]) -> Vec<&Change> {
-    let is_directory = |node: &Option<Node>| node.as_ref().is_some_and(|node| node.kind == Kind::Directory);
+    let is_directory = |node: &Option<Node>| node.as_ref().is_some_and(|node| node.kind == NodeKind::Directory);
     let replaced =
         |change: &&Change| is_directory(&change.before) && change.after.is_some() && !is_directory(&change.after);
     let replaced: HashSet<&WorkspacePath> = changes.iter().filter(replaced).map(|change| &change.path).collect();
@@ -76,7 +77,7 @@ pub fn write(out: &mut dyn Write, style: Style, comparison: &Comparison<'_>, cha
 fn write_one(out: &mut dyn Write, style: Style, comparison: &Comparison<'_>, change: &Change) -> Result<Written> {
     let paint = style.paint;
     let either = change.before.as_ref().or(change.after.as_ref());
-    if either.is_some_and(|node| node.kind == Kind::Directory) {
+    if either.is_some_and(|node| node.kind == NodeKind::Directory) {
         write_directory(out, paint, change)?;
         return Ok(Written::Whole);
     }
@@ -180,9 +181,9 @@ fn with_tab(name: &str) -> String {
 /// Type and permissions in one octal number. git has no permissions for symlinks.
 fn git_mode(node: &Node) -> String {
     match node.kind {
-        Kind::File => format!("{:o}", 0o100_000 | u32::from(node.mode)),
-        Kind::Symlink => "120000".to_owned(),
-        Kind::Directory => format!("{:o}", 0o040_000 | u32::from(node.mode)),
+        NodeKind::File => format!("{:o}", 0o100_000 | u32::from(node.mode)),
+        NodeKind::Symlink => "120000".to_owned(),
+        NodeKind::Directory => format!("{:o}", 0o040_000 | u32::from(node.mode)),
     }
 }
 

@@ -2,7 +2,8 @@
 
 use std::io::{self, Write};
 
-use retake_engine::{Change, ContentError, Kind, Node};
+use retake_engine::snapshot::{Change, Node, NodeKind};
+use retake_engine::view::ContentError;
 use unicode_width::UnicodeWidthStr;
 
 use super::{ChangedContent, Comparison};
@@ -33,7 +34,7 @@ enum StatValue {
 impl StatRow {
     pub fn new(comparison: &Comparison<'_>, change: &Change) -> Result<Self, ContentError> {
         let either = change.after.as_ref().or(change.before.as_ref());
-        let is_directory = either.is_some_and(|node| node.kind == Kind::Directory);
+        let is_directory = either.is_some_and(|node| node.kind == NodeKind::Directory);
         let slash = if is_directory { "/" } else { "" };
         let name = format!("{}{slash}", quote::name(change.path.as_bytes()));
         let what = match comparison.content(change)? {

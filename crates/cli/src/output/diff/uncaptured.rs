@@ -6,7 +6,8 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use retake_engine::{Change, Gap, GapKind, WorkspacePath};
+use retake_engine::WorkspacePath;
+use retake_engine::snapshot::{Change, Gap, GapKind};
 
 /// What one side does not hold although it may have been there.
 #[derive(Debug, Default)]
@@ -88,7 +89,8 @@ fn is_below(root: &Path, path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use retake_engine::{Kind, Node, ObjectId};
+    use retake_engine::id::ObjectId;
+    use retake_engine::snapshot::{Node, NodeKind};
 
     use super::*;
 
@@ -101,7 +103,7 @@ mod tests {
     }
 
     fn deleted(text: &str) -> Change {
-        let node = Node { kind: Kind::File, mode: 0o644, content: ObjectId::of(b""), size: 0 };
+        let node = Node { kind: NodeKind::File, mode: 0o644, content: ObjectId::of(b""), size: 0 };
         Change { path: path(text), before: Some(node), after: None }
     }
 

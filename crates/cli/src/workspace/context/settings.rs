@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use retake_agent::mcp::ServerSettings;
 use retake_agent::model::{Effort, Prices, Reasoning};
 use retake_agent::permission::{InvalidRule, Rule};
-use retake_engine::{Settings, regular};
+use retake_engine::{Settings, plain_file};
 use serde::Deserialize;
 use thiserror::Error;
 use toml::{Table, Value};
@@ -87,7 +87,7 @@ pub fn load(file: SettingsFile) -> Result<Loaded, SettingsError> {
         SettingsFile::None => return Ok(Loaded::default()),
     };
     // A user may name a pipe or a device on purpose; in the usual place one would keep every command waiting.
-    let bytes = if may_be_absent { regular::read(&path) } else { std::fs::read(&path) };
+    let bytes = if may_be_absent { plain_file::read(&path) } else { std::fs::read(&path) };
     match bytes.and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other)) {
         Ok(text) => parse(&path, &text),
         Err(error) if may_be_absent && is_absence(&error) => Ok(Loaded::default()),

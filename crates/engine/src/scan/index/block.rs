@@ -7,8 +7,9 @@ use zerocopy::little_endian::{I64, U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use super::{Directory, DirectoryId, Entry, EntryKind, Flags, Seal, Summary};
+use crate::base::id::ObjectId;
+use crate::base::limits;
 use crate::scan::stat::Facts;
-use crate::{ObjectId, limits};
 
 /// What follows a frame's header.
 pub(crate) const DIRECTORY: u8 = 1;

@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 
 use super::block::{self, DIRECTORY, SEAL};
 use super::{DirectoryId, Index, Seal};
+use crate::base::{fault, limits, plain_file};
 use crate::store::StoreError;
 use crate::store::pack::{replace_file, temporary};
-use crate::{fault, limits, regular};
 
 const MAGIC: &[u8; 16] = b"RETAKE INDEX 2\n\0";
 
@@ -42,7 +42,7 @@ impl IndexFile {
     }
 
     fn try_read(&mut self) -> Option<(Index, Seal)> {
-        let file = regular::open(&self.path).ok()?;
+        let file = plain_file::open(&self.path).ok()?;
         let meta = file.metadata().ok()?;
         if meta.len() > limits::MAX_READ {
             return None;
@@ -101,7 +101,7 @@ impl IndexFile {
 
     fn append(&self, sealed: usize, group: &[u8]) -> Result<(), StoreError> {
         let write = || {
-            let file = regular::open_with(OpenOptions::new().write(true), &self.path)?;
+            let file = plain_file::open_with(OpenOptions::new().write(true), &self.path)?;
             fault::step()?;
             file.write_all_at(group, sealed as u64)
         };
@@ -137,7 +137,7 @@ impl IndexFile {
         let path = self.path.with_extension("lock");
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(false).mode(0o600);
-        let file = regular::open_with(&mut options, &path).map_err(StoreError::io("create", &path))?;
+        let file = plain_file::open_with(&mut options, &path).map_err(StoreError::io("create", &path))?;
         Ok(file.try_lock().is_ok().then_some(file))
     }
 }

@@ -11,7 +11,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 
 use super::stat::Facts;
-use crate::ObjectId;
+use crate::base::id::ObjectId;
 use block::Block;
 
 /// A directory's number in the index.

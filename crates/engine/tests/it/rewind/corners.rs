@@ -1,6 +1,6 @@
 //! Corners of rewinding that random stories ran into, one by one.
 
-use retake_engine::FileTime;
+use retake_engine::window::FileTime;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use super::*;
@@ -41,10 +41,10 @@ fn an_operation_that_has_not_ended_is_not_undone() {
         tool: "make".to_owned(),
         reach: Reach::Everything,
         declared: Vec::new(),
-        operation: retake_engine::PartOf::Own(operation),
+        operation: retake_engine::window::PartOf::Own(operation),
     };
     let new = numbered(bench.tick());
-    let began = bench.workspace.begin(window, new, &NoProgress).unwrap();
+    let began = bench.workspace.windows().begin(window, new, &NoProgress).unwrap();
     bench.write("made", "by make");
     bench.checkpoint();
     let undo = RewindRequest::new(Goal::Undo { operation: Some(operation), session: None });
@@ -53,7 +53,7 @@ fn an_operation_that_has_not_ended_is_not_undone() {
         other => panic!("{other:?}"),
     }
     let new = numbered(bench.tick());
-    bench.workspace.end(began.window, new, Durability::Soon, &NoProgress).unwrap();
+    bench.workspace.windows().end(began.window, new, Durability::Soon, &NoProgress).unwrap();
     bench.apply(&undo).unwrap();
     assert_eq!(bench.read("made"), None);
 }
@@ -104,7 +104,10 @@ fn a_version_control_directory_is_there_although_it_is_not_captured() {
         Some("gitdir: ../elsewhere\n"),
         "nothing proves that it was not there"
     );
-    assert_eq!(applied.plan.kept, [retake_engine::Kept { path: path("module/.git"), why: KeptBecause::NotProven }]);
+    assert_eq!(
+        applied.plan.kept,
+        [retake_engine::rewind::Kept { path: path("module/.git"), why: KeptBecause::NotProven }]
+    );
 
     bench.remove("module/.git");
     bench.write("module/.git/HEAD", "ref: refs/heads/main\n");
@@ -156,7 +159,7 @@ fn a_plan_that_has_to_look_twice_forgets_nothing() {
     bench.write("deep/er/file", "2");
     bench.write(".gitignore", "*.txt\n");
     let request = exactly(&start);
-    let plan = bench.workspace.plan(&request, &NoProgress).unwrap();
+    let plan = bench.workspace.rewinds().plan(&request, &NoProgress).unwrap();
     let paths: Vec<_> = plan.paths.iter().map(|path| path.path.display().to_string()).collect();
     assert_eq!(paths, [".gitignore", "data.txt", "deep/er/file"]);
 }
@@ -197,8 +200,8 @@ fn a_file_in_a_directorys_place() -> (Bench, SessionId, Checkpoint) {
     (bench, session, start)
 }
 
-fn planned(bench: &Bench, request: &RewindRequest, wanted: &str) -> retake_engine::PlannedPath {
-    let plan = bench.workspace.plan(request, &NoProgress).unwrap();
+fn planned(bench: &Bench, request: &RewindRequest, wanted: &str) -> retake_engine::rewind::PlannedPath {
+    let plan = bench.workspace.rewinds().plan(request, &NoProgress).unwrap();
     plan.paths.into_iter().find(|planned| planned.path == path(wanted)).unwrap()
 }
 
@@ -257,10 +260,10 @@ fn ended_command(bench: &mut Bench, session: SessionId, work: impl FnOnce(&Path)
         tool: "make".to_owned(),
         reach: Reach::Everything,
         declared: Vec::new(),
-        operation: retake_engine::PartOf::Nothing,
+        operation: retake_engine::window::PartOf::Nothing,
     };
     let new = numbered(bench.tick());
-    let began = bench.workspace.begin(window, new, &NoProgress).unwrap();
+    let began = bench.workspace.windows().begin(window, new, &NoProgress).unwrap();
     work(&bench.root);
     let end = FileTime::now();
     began.window.stop(end);
@@ -270,7 +273,7 @@ fn ended_command(bench: &mut Bench, session: SessionId, work: impl FnOnce(&Path)
     }
     then(&bench.root);
     let new = numbered(bench.tick());
-    bench.workspace.end(began.window, new, Durability::Soon, &NoProgress).unwrap();
+    bench.workspace.windows().end(began.window, new, Durability::Soon, &NoProgress).unwrap();
 }
 
 #[test]

@@ -1,6 +1,10 @@
 //! Ignore rules that hide files: what stays captured, what goes back, what is named.
 
-use retake_engine::{Changed, Coverage, GapKind, Kept, Settings, Side};
+use retake_engine::Settings;
+use retake_engine::changes::Coverage;
+use retake_engine::rewind::Kept;
+use retake_engine::snapshot::{Changed, GapKind};
+use retake_engine::view::Side;
 
 use super::*;
 
@@ -9,21 +13,21 @@ fn kept(applied: &Applied) -> Vec<(String, KeptBecause)> {
 }
 
 fn deleted(bench: &Bench, checkpoint: &Checkpoint) -> u64 {
-    let stored = bench.workspace.checkpoints().unwrap();
+    let stored = bench.workspace.checkpoints().all().unwrap();
     stored.iter().find(|point| point.id == checkpoint.id).unwrap().changed.deleted
 }
 
 /// Waits until a file that changes has a later time than all before.
 fn pass_time() {
-    let now = retake_engine::FileTime::now();
-    while retake_engine::FileTime::floor() <= now {
+    let now = retake_engine::window::FileTime::now();
+    while retake_engine::window::FileTime::floor() <= now {
         std::thread::yield_now();
     }
 }
 
 impl Bench {
     fn newest(&self) -> Checkpoint {
-        self.workspace.newest().unwrap().unwrap()
+        self.workspace.checkpoints().newest().unwrap().unwrap()
     }
 
     fn is_captured(&self, checkpoint: &Checkpoint, text: &str) -> bool {
@@ -55,7 +59,7 @@ fn paths_that_a_command_hides_stay_captured_until_the_user_confirms_it() {
     bench.checkpoint();
     bench.command(|root| fs::write(root.join(".gitignore"), "*\n").unwrap());
     let hidden = bench.newest();
-    assert_eq!(bench.workspace.coverage(&hidden).unwrap(), Coverage { newly_held: 2, held: 2, no_longer: 0 });
+    assert_eq!(bench.workspace.changes().coverage(&hidden).unwrap(), Coverage { newly_held: 2, held: 2, no_longer: 0 });
     bench.write("dir/b", "overwritten");
     let later = bench.checkpoint();
     assert_eq!(later.changed, Changed { added: 0, modified: 1, deleted: 0 });
@@ -63,14 +67,17 @@ fn paths_that_a_command_hides_stay_captured_until_the_user_confirms_it() {
     assert_eq!(bench.checkpoint().changed.deleted, 1, "a real deletion is one");
     bench.exact(&later).unwrap();
     assert_eq!(bench.read("dir/b").as_deref(), Some("overwritten"));
-    assert!(bench.workspace.index_agrees(&NoProgress).unwrap());
+    assert!(bench.workspace.maintenance().index_agrees(&NoProgress).unwrap());
 
     let new = numbered(bench.tick());
-    let confirmed = bench.workspace.checkpoint_applying_rules(new, Durability::Soon, &NoProgress).unwrap();
+    let confirmed = bench.workspace.checkpoints_mut().take_applying_rules(new, Durability::Soon, &NoProgress).unwrap();
     assert!(!bench.is_captured(&confirmed, "a") && bench.is_captured(&confirmed, ".gitignore"));
-    assert_eq!(bench.workspace.coverage(&confirmed).unwrap(), Coverage { newly_held: 0, held: 0, no_longer: 2 });
+    assert_eq!(
+        bench.workspace.changes().coverage(&confirmed).unwrap(),
+        Coverage { newly_held: 0, held: 0, no_longer: 2 }
+    );
     assert_eq!(confirmed.changed.deleted, 0);
-    assert!(bench.workspace.index_agrees(&NoProgress).unwrap());
+    assert!(bench.workspace.maintenance().index_agrees(&NoProgress).unwrap());
 }
 
 #[test]
@@ -82,9 +89,9 @@ fn a_users_own_rule_applies_at_once_and_deletes_nothing() {
     bench.write(".gitignore", "logs\n");
     let now = bench.checkpoint();
     assert!(!bench.is_captured(&now, "logs/x"));
-    assert_eq!(bench.workspace.coverage(&now).unwrap(), Coverage { newly_held: 0, held: 0, no_longer: 1 });
+    assert_eq!(bench.workspace.changes().coverage(&now).unwrap(), Coverage { newly_held: 0, held: 0, no_longer: 1 });
     assert_eq!(deleted(&bench, &now), 0);
-    assert!(bench.workspace.changes(&start, None).unwrap().iter().all(|change| change.after.is_some()));
+    assert!(bench.workspace.changes().between(&start, None).unwrap().iter().all(|change| change.after.is_some()));
     bench.exact(&start).unwrap();
     assert_eq!(bench.names(), ["a", "logs", "logs/x"]);
 }
@@ -101,7 +108,7 @@ fn a_new_directory_that_a_command_ignores_is_not_captured() {
     });
     let after = bench.newest();
     assert!(!bench.is_captured(&after, "node_modules"));
-    assert_eq!(bench.workspace.coverage(&after).unwrap(), Coverage::default());
+    assert_eq!(bench.workspace.changes().coverage(&after).unwrap(), Coverage::default());
     bench.undo().unwrap();
     assert_eq!(bench.names(), [".gitignore"]);
     for _ in 0..2 {
@@ -136,7 +143,7 @@ fn files_that_a_command_created_and_hid_go_back_by_any_rewind() {
         bench.redo().unwrap();
         assert_eq!(bench.names(), ["a"], "exact: {exact}");
     }
-    assert!(bench.workspace.index_agrees(&NoProgress).unwrap());
+    assert!(bench.workspace.maintenance().index_agrees(&NoProgress).unwrap());
 }
 
 #[test]
@@ -224,7 +231,7 @@ fn in_a_directory_that_a_command_hid_only_its_own_files_go() {
     assert!(again.operation.is_none(), "{:?}", again.plan);
     assert_eq!(kept(&again), hidden(&["out"]));
     assert_eq!(bench.names(), names);
-    assert!(bench.workspace.index_agrees(&NoProgress).unwrap());
+    assert!(bench.workspace.maintenance().index_agrees(&NoProgress).unwrap());
     bench.undo().unwrap();
     assert_eq!(bench.read("out/deep/y").as_deref(), Some("the command's"));
     assert_eq!(bench.read("out/thesis").as_deref(), Some("the user's"));
@@ -321,7 +328,7 @@ fn a_file_that_a_command_grew_beyond_the_limit_names_the_command() {
     bench.write("file", "small");
     bench.checkpoint();
     bench.command(|root| fs::write(root.join("file"), "more than ten bytes").unwrap());
-    let gaps = bench.workspace.gaps(&bench.newest()).unwrap();
+    let gaps = bench.workspace.checkpoints().gaps(&bench.newest()).unwrap();
     assert_eq!(gaps.iter().map(|gap| gap.kind).collect::<Vec<_>>(), [GapKind::TooLarge]);
     match bench.undo() {
         Err(RewindError::Refused { plan }) => {
@@ -348,7 +355,7 @@ fn a_rewind_and_its_undo_make_nobody_else_the_author_of_a_file_beyond_the_limit(
     bench.write("file", "small");
     let start = bench.checkpoint();
     bench.command(|root| fs::write(root.join("file"), "more than ten bytes").unwrap());
-    let command = bench.workspace.operations().unwrap()[0].id;
+    let command = bench.workspace.operations().all().unwrap()[0].id;
     let undo = RewindRequest::new(Goal::Undo { operation: Some(command), session: None });
     let refused = |bench: &mut Bench| match bench.apply(&undo) {
         Err(RewindError::Refused { plan }) => {
@@ -380,7 +387,7 @@ fn what_a_person_made_of_a_file_beyond_the_limit_stays_after_a_rewind_and_its_un
     bench.write("file", "small");
     let start = bench.checkpoint();
     bench.command(|root| fs::write(root.join("file"), "more than ten bytes").unwrap());
-    let command = bench.workspace.operations().unwrap()[0].id;
+    let command = bench.workspace.operations().all().unwrap()[0].id;
     let undo = RewindRequest::new(Goal::Undo { operation: Some(command), session: None });
     bench.write("file", "mine");
     bench.checkpoint();
@@ -436,11 +443,17 @@ fn a_file_that_a_command_deleted_in_a_directory_that_it_hides_is_deleted_and_com
         });
         let after = bench.newest();
         assert_eq!(after.changed.deleted, deleted);
-        assert_eq!(bench.workspace.coverage(&after).unwrap(), Coverage { newly_held, held: newly_held, no_longer: 0 });
+        assert_eq!(
+            bench.workspace.changes().coverage(&after).unwrap(),
+            Coverage { newly_held, held: newly_held, no_longer: 0 }
+        );
         let sides = [Side::Stored(start.snapshot), Side::Stored(after.snapshot)];
         let changes = bench.workspace.diff(&sides[0], &sides[1]).unwrap();
-        let (changes, left_out) =
-            bench.workspace.split_left_out(changes, &retake_engine::Beside::Checkpoint(&after)).unwrap();
+        let (changes, left_out) = bench
+            .workspace
+            .checkpoints()
+            .split_left_out(changes, &retake_engine::view::Beside::Checkpoint(&after))
+            .unwrap();
         assert!(left_out.iter().all(|change| change.path == path("sub")), "{left_out:?}");
         assert_eq!(Changed::count(&changes).deleted, deleted);
         let all = ["sub", "sub/k", "sub/l"];
@@ -450,7 +463,7 @@ fn a_file_that_a_command_deleted_in_a_directory_that_it_hides_is_deleted_and_com
         assert_eq!(bench.read("sub/k"), None);
         bench.exact(&start).unwrap();
         assert_eq!(bench.names(), all);
-        assert!(bench.workspace.index_agrees(&NoProgress).unwrap());
+        assert!(bench.workspace.maintenance().index_agrees(&NoProgress).unwrap());
     }
 }
 
@@ -465,7 +478,7 @@ fn a_file_that_a_command_made_in_a_directory_that_it_hides_is_the_commands() {
         fs::write(root.join("sub/hid"), "the command's").unwrap();
         fs::write(root.join(".gitignore"), "sub/\n").unwrap();
     });
-    let plan = bench.workspace.plan(&RewindRequest::new(exactly(&start).goal), &NoProgress).unwrap();
+    let plan = bench.workspace.rewinds().plan(&RewindRequest::new(exactly(&start).goal), &NoProgress).unwrap();
     assert!(plan.is_applicable() && plan.paths.iter().all(|path| !path.yours), "{plan:?}");
     bench.exact(&start).unwrap();
     assert_eq!(bench.names(), ["sub", "sub/k"]);
@@ -506,7 +519,7 @@ fn a_file_that_a_rewind_left_is_like_any_other_once_it_is_edited() {
     bench.checkpoint();
     assert!(bench.exact(&start).unwrap().operation.is_none(), "nothing has changed since");
     bench.write("d/mine", "more");
-    let plan = bench.workspace.plan(&exactly(&start), &NoProgress).unwrap();
+    let plan = bench.workspace.rewinds().plan(&exactly(&start), &NoProgress).unwrap();
     assert_eq!(plan.kept, Vec::<Kept>::new(), "before a checkpoint has found the edit");
     bench.checkpoint();
     let second = bench.exact(&start).unwrap();

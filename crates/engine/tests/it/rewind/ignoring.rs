@@ -5,17 +5,17 @@ use super::*;
 impl Bench {
     fn applying_rules(&mut self) -> Checkpoint {
         let new = numbered(self.tick());
-        self.workspace.checkpoint_applying_rules(new, Durability::Soon, &NoProgress).unwrap()
+        self.workspace.checkpoints_mut().take_applying_rules(new, Durability::Soon, &NoProgress).unwrap()
     }
 
     /// The file at `text` in `checkpoint`.
     fn holds(&self, checkpoint: &Checkpoint, text: &str) -> bool {
-        let side = retake_engine::Side::Stored(checkpoint.snapshot);
+        let side = retake_engine::view::Side::Stored(checkpoint.snapshot);
         self.workspace.entry(&side, &path(text)).unwrap().is_some()
     }
 
-    fn plan(&self, request: &RewindRequest) -> retake_engine::Plan {
-        self.workspace.plan(request, &NoProgress).unwrap()
+    fn plan(&self, request: &RewindRequest) -> retake_engine::rewind::Plan {
+        self.workspace.rewinds().plan(request, &NoProgress).unwrap()
     }
 }
 
@@ -40,12 +40,12 @@ fn a_file_that_the_user_ignores_is_not_captured_after_a_rewind_and_its_undo() {
         bench.write("secret", "key");
         let later = bench.checkpoint();
         assert!(!bench.holds(&later, "secret"), "content {content}");
-        assert_eq!(bench.workspace.coverage(&later).unwrap().held, 0);
+        assert_eq!(bench.workspace.changes().coverage(&later).unwrap().held, 0);
         bench.command(|_| ());
-        assert!(!bench.holds(&bench.workspace.newest().unwrap().unwrap(), "secret"), "content {content}");
+        assert!(!bench.holds(&bench.workspace.checkpoints().newest().unwrap().unwrap(), "secret"), "content {content}");
         let confirmed = bench.applying_rules();
         assert!(!bench.holds(&confirmed, "secret"));
-        assert!(bench.workspace.index_agrees(&NoProgress).unwrap());
+        assert!(bench.workspace.maintenance().index_agrees(&NoProgress).unwrap());
     }
 }
 
@@ -82,8 +82,8 @@ fn a_rule_that_came_back_by_a_redo_applies_when_the_user_confirms_it() {
     bench.redo().unwrap();
     let confirmed = bench.applying_rules();
     assert!(!bench.holds(&confirmed, "d/x"));
-    assert_eq!(bench.workspace.coverage(&confirmed).unwrap().no_longer, 1);
-    assert!(bench.workspace.index_agrees(&NoProgress).unwrap());
+    assert_eq!(bench.workspace.changes().coverage(&confirmed).unwrap().no_longer, 1);
+    assert!(bench.workspace.maintenance().index_agrees(&NoProgress).unwrap());
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn an_undo_names_what_a_command_hid_and_no_store_can_hold() {
         fs::write(root.join("hidden/file"), "1").unwrap();
         assert!(Command::new("mkfifo").arg(root.join("hidden/pipe")).status().unwrap().success());
     });
-    let names = |plan: &retake_engine::Plan| {
+    let names = |plan: &retake_engine::rewind::Plan| {
         let not_restored = plan.not_restored();
         not_restored.iter().map(|one| (one.path.display().to_string(), one.why)).collect::<Vec<_>>()
     };

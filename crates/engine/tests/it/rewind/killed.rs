@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, SystemTime};
 
+use retake_engine::id::{OperationId, SessionId};
 use retake_engine::limits::DEATH_GRACE_MS;
-use retake_engine::{
-    Applied, Began, Conflict, Goal, NewWindow, NoProgress, OnConflict, OperationId, PartOf, Reach, RewindError,
-    RewindRequest, SessionId, Timestamp, Workspace,
-};
+use retake_engine::progress::NoProgress;
+use retake_engine::rewind::{Applied, Conflict, Goal, OnConflict, RewindError, RewindRequest};
+use retake_engine::window::{Began, NewWindow, PartOf, Reach};
+use retake_engine::{Timestamp, Workspace};
 use retake_testkit::rerun;
 
 use super::{Bench, conflicts, random};
@@ -35,8 +36,8 @@ fn works_in_a_child_process_until_it_is_killed() {
     let Some(root) = std::env::var_os("RETAKE_TEST_ROOT").map(PathBuf::from) else { return };
     let Ok(session) = std::env::var("RETAKE_TEST_SESSION") else { return };
     let mut workspace = Workspace::open(environment(&root, root.with_file_name("store"))).unwrap();
-    let session = workspace.resolve_session(&session).unwrap().id;
-    let _began = workspace.begin(anything(session), numbered(1000), &NoProgress).unwrap();
+    let session = workspace.sessions().resolve(&session).unwrap().id;
+    let _began = workspace.windows().begin(anything(session), numbered(1000), &NoProgress).unwrap();
     fs::write(root.join("mine"), "2").unwrap();
     fs::write(root.join("both"), "2").unwrap();
     fs::create_dir(root.join("made")).unwrap();
@@ -123,7 +124,7 @@ fn what_changed_after_a_tool_was_killed_is_not_the_tools() {
     fs::rename(bench.root.join("other"), bench.root.join("old")).unwrap();
     std::os::unix::fs::symlink("left", bench.root.join("other")).unwrap();
     let new = numbered(bench.tick());
-    bench.workspace.settle(new, &NoProgress).unwrap().unwrap();
+    bench.workspace.windows().settle(new, &NoProgress).unwrap().unwrap();
 
     let theirs: Vec<_> = [
         "away",
@@ -179,7 +180,7 @@ fn what_changed_after_a_tool_was_killed_is_not_the_tools() {
 fn a_tool_at_work_shows_that_it_is_alive() {
     let mut bench = Bench::new();
     let session = bench.session();
-    let Began { window, .. } = bench.workspace.begin(anything(session), numbered(1000), &NoProgress).unwrap();
+    let Began { window, .. } = bench.workspace.windows().begin(anything(session), numbered(1000), &NoProgress).unwrap();
     let file = window_files(&bench).remove(0);
     let modified = || fs::metadata(&file).unwrap().modified().unwrap();
     for _ in 0..2 {
@@ -200,10 +201,10 @@ fn without_a_sign_of_life_everything_is_contested_unless_the_session_is_at_work(
     let mut bench = Bench::new();
     bench.write("a", "1");
     let session = bench.session();
-    let outer = bench.workspace.begin(anything(session), numbered(1000), &NoProgress).unwrap();
+    let outer = bench.workspace.windows().begin(anything(session), numbered(1000), &NoProgress).unwrap();
     let inner = NewWindow { operation: PartOf::Nothing, ..anything(session) };
     let outer_file = window_files(&bench).remove(0);
-    let inner = bench.workspace.begin(inner, numbered(1001), &NoProgress).unwrap();
+    let inner = bench.workspace.windows().begin(inner, numbered(1001), &NoProgress).unwrap();
     drop(inner);
     let files = window_files(&bench);
     files.iter().filter(|file| **file != outer_file).for_each(|file| fs::remove_file(file).unwrap());

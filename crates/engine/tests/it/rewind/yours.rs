@@ -2,20 +2,20 @@
 
 use std::fs;
 
-use retake_engine::{
-    Conflict, Environment, Goal, Means, NoProgress, OnConflict, PathStatus, Plan, RewindRequest, Settings, Workspace,
-};
+use retake_engine::progress::NoProgress;
+use retake_engine::rewind::{Conflict, Goal, Means, OnConflict, PathStatus, Plan, RewindRequest};
+use retake_engine::{Environment, Settings, Workspace};
 
 use super::{Bench, conflicts, exactly, path};
 use crate::scanners::environment;
 
 /// The exact rewind that nobody has decided anything about.
-fn undecided(to: &retake_engine::Checkpoint) -> RewindRequest {
+fn undecided(to: &retake_engine::checkpoint::Checkpoint) -> RewindRequest {
     RewindRequest::new(Goal::Exact { checkpoint: to.id, session: None })
 }
 
 fn plan(bench: &Bench, request: &RewindRequest) -> Plan {
-    bench.workspace.plan(request, &NoProgress).unwrap()
+    bench.workspace.rewinds().plan(request, &NoProgress).unwrap()
 }
 
 fn yours(plan: &Plan) -> Vec<String> {
@@ -109,7 +109,7 @@ fn a_fingerprint_is_about_states_and_choices_and_open_until_all_is_decided() {
 }
 
 /// Rewinds to `start` without any decision: it must stop at `name`, which `bench` has as `content`.
-fn assert_stops_at(bench: &mut Bench, start: &retake_engine::Checkpoint, name: &str, content: &str) {
+fn assert_stops_at(bench: &mut Bench, start: &retake_engine::checkpoint::Checkpoint, name: &str, content: &str) {
     assert_eq!(bench.read(name).as_deref(), Some(content));
     assert_eq!(conflicts(bench.apply(&undecided(start))), [(name.to_owned(), Conflict::Yours)]);
     assert_eq!(bench.read(name).as_deref(), Some(content));
@@ -239,8 +239,9 @@ fn a_merge_says_so_and_repeating_it_changes_nothing() {
     let merge = RewindRequest { on_conflict: OnConflict::Merge, ..undecided(&start) };
     let applied = bench.apply(&merge).unwrap();
     assert!(applied.plan.paths[0].is_merged());
-    let remains =
-        |applied: &retake_engine::Applied| -> Vec<&str> { applied.not_restored().iter().map(|one| one.why).collect() };
+    let remains = |applied: &retake_engine::rewind::Applied| -> Vec<&str> {
+        applied.not_restored().iter().map(|one| one.why).collect()
+    };
     assert_eq!(remains(&applied), ["merged"]);
     assert_eq!(bench.read("a").as_deref(), Some("1\n2\n3\n4\ny\n"));
     let again = bench.apply(&merge).unwrap();
@@ -264,7 +265,7 @@ fn a_directory_that_comes_after_the_plan_makes_it_stale() {
     fs::create_dir_all(bench.root.join("empty/below")).unwrap();
     assert!(!plan(&bench, &exactly(&start)).is_as_seen(&seen));
     let new = bench.identities();
-    bench.workspace.apply(&exactly(&start), Some(&seen), &new, &NoProgress).unwrap_err();
+    bench.workspace.rewinds_mut().apply(&exactly(&start), Some(&seen), &new, &NoProgress).unwrap_err();
     assert!(bench.root.join("empty/below").is_dir());
 }
 

@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt;
 
-use retake_engine::{
-    Applied, CheckpointId, NewRewind, NoProgress, OnConflict, OperationError, OperationId, RewindError, RewindRequest,
-    Side, Timestamp,
-};
+use retake_engine::Timestamp;
+use retake_engine::id::{CheckpointId, OperationId};
+use retake_engine::operation::OperationError;
+use retake_engine::progress::NoProgress;
+use retake_engine::rewind::{Applied, NewRewind, OnConflict, RewindError, RewindRequest};
+use retake_engine::view::Side;
 use retake_testkit::naive::{Everything, Known, NaiveTree};
 use retake_testkit::tree::{Aim, Choice, Pick, Spot, Who};
 
@@ -32,7 +34,7 @@ type Resolved = Result<(Goal, OperationIs), &'static str>;
 
 impl World<'_, '_> {
     /// Where `aim` goes, for the engine and for the model; `None` if it names nothing.
-    fn aim(&mut self, aim: Aim) -> Option<(retake_engine::Goal, Resolved)> {
+    fn aim(&mut self, aim: Aim) -> Option<(retake_engine::rewind::Goal, Resolved)> {
         let session = |who: Option<Who>| who.map(|who| self.sessions[who as usize]);
         let points = &self.model.points;
         let point = |to: Pick| {
@@ -43,20 +45,23 @@ impl World<'_, '_> {
             Aim::Exact(to) => {
                 self.met.add("goal: exact");
                 let (at, checkpoint) = point(to)?;
-                (retake_engine::Goal::Exact { checkpoint, session: None }, Ok((Goal::Exact(at), OperationIs::Rewind)))
+                (
+                    retake_engine::rewind::Goal::Exact { checkpoint, session: None },
+                    Ok((Goal::Exact(at), OperationIs::Rewind)),
+                )
             }
             Aim::Selective(who, to) => {
                 self.met.add("goal: selective");
                 let (at, checkpoint) = point(to)?;
                 let session = self.sessions[who as usize];
-                let goal = retake_engine::Goal::Selective { session, checkpoint };
+                let goal = retake_engine::rewind::Goal::Selective { session, checkpoint };
                 (goal, Ok((Goal::Selective(who, at), OperationIs::Rewind)))
             }
             Aim::Undo { which: Some(which), .. } => {
                 let at = pick_from_newest(which, self.model.operations.len())?;
                 self.met.add("goal: undo of an operation");
                 let operation = &self.model.operations[at];
-                let goal = retake_engine::Goal::Undo { operation: Some(operation.id), session: None };
+                let goal = retake_engine::rewind::Goal::Undo { operation: Some(operation.id), session: None };
                 let expected = match operation.is {
                     OperationIs::Undo | OperationIs::Redo => Err("none: not reversible"),
                     _ if operation.is_undone => Err("none: already undone"),
@@ -67,14 +72,14 @@ impl World<'_, '_> {
             }
             Aim::Undo { which: None, who } => {
                 self.met.add("goal: undo");
-                let goal = retake_engine::Goal::Undo { operation: None, session: session(who) };
+                let goal = retake_engine::rewind::Goal::Undo { operation: None, session: session(who) };
                 let at = self.model.next_to_undo(who);
                 (goal, at.map(|at| (Goal::Reverse(at), OperationIs::Undo)))
             }
             Aim::Redo(who) => {
                 self.met.add("goal: redo");
                 let at = self.model.next_to_redo(who).ok_or("none: nothing to redo");
-                let goal = retake_engine::Goal::Redo { session: session(who) };
+                let goal = retake_engine::rewind::Goal::Redo { session: session(who) };
                 (goal, at.map(|at| (Goal::Reverse(at), OperationIs::Redo)))
             }
         })
@@ -106,7 +111,7 @@ impl World<'_, '_> {
         let before = self.everything()?;
         let at = Timestamp(self.tick());
         let new = NewRewind {
-            note: retake_engine::EntryId::new([0; 10]),
+            note: retake_engine::id::EntryId::new([0; 10]),
             operation: OperationId::new(at, random(at.0, 2)),
             safety: CheckpointId::new(at, random(at.0, 3)),
             after: CheckpointId::new(at, random(at.0, 4)),
@@ -116,7 +121,7 @@ impl World<'_, '_> {
             Ok(found) => found,
             Err(reason) => {
                 self.met.add(reason);
-                let outcome = self.workspace.apply(&request, None, &new, &NoProgress);
+                let outcome = self.workspace.rewinds_mut().apply(&request, None, &new, &NoProgress);
                 self.sandbox.note("none");
                 check_none(&outcome, reason)?;
                 return self.unchanged(&before).map(|()| None);
@@ -136,7 +141,7 @@ impl World<'_, '_> {
         }
         self.count(&wanted, &expected, shown);
         let plan = match shown {
-            true => Some(no_error("plan", self.workspace.plan(&request, &NoProgress))?),
+            true => Some(no_error("plan", self.workspace.rewinds().plan(&request, &NoProgress))?),
             false => None,
         };
         if let Some(plan) = &plan {
@@ -144,7 +149,7 @@ impl World<'_, '_> {
             self.unchanged(&before)?;
         }
         let seen = plan.as_ref().map(|plan| plan.fingerprint());
-        let outcome = self.workspace.apply(&request, seen.as_deref(), &new, &NoProgress);
+        let outcome = self.workspace.rewinds_mut().apply(&request, seen.as_deref(), &new, &NoProgress);
         if self.is_in_use(goal) {
             self.met.add("outcome: in use");
             self.sandbox.note("in use");
@@ -251,7 +256,7 @@ impl World<'_, '_> {
         }
         self.met.add("outcome: applied");
         self.sandbox.note(format!("applied, points {} and {}", self.model.points.len(), self.model.points.len() + 1));
-        let checkpoints = no_error("checkpoints", self.workspace.checkpoints())?;
+        let checkpoints = no_error("checkpoints", self.workspace.checkpoints().all())?;
         let point = |id| checkpoints.iter().find(|point| point.id == id).ok_or(format!("{MISMATCH}: no point {id}"));
         let (safety, afterwards) = (point(new.safety)?, point(new.after)?);
         let saved = compare::read_back(&self.workspace, &Side::Stored(safety.snapshot))?;

@@ -2,10 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use retake_engine::{
-    Action, Applied, Certainty, Checkpoint, Conflict, Kind, Node, ObjectId, OnConflict, OperationKind, OperationState,
-    Owner, PathStatus, Plan, SessionId, Workspace,
-};
+use retake_engine::Workspace;
+use retake_engine::changes::{Certainty, Owner};
+use retake_engine::checkpoint::Checkpoint;
+use retake_engine::id::{ObjectId, SessionId};
+use retake_engine::operation::{OperationKind, OperationState};
+use retake_engine::rewind::{Action, Applied, Conflict, OnConflict, PathStatus, Plan};
+use retake_engine::snapshot::{Node, NodeKind};
 use retake_testkit::naive::{Everything, NaiveKind, NaiveNode, NaiveNodes, Shape, Thing};
 
 use super::expect::{Expected, Planned, name};
@@ -13,11 +16,11 @@ use super::model::{By, Happening, Model, OperationIs, Path};
 use super::tally::Met;
 use crate::compare::{MISMATCH, Verdict, no_error};
 
-fn kind(kind: NaiveKind) -> Kind {
+fn kind(kind: NaiveKind) -> NodeKind {
     match kind {
-        NaiveKind::File => Kind::File,
-        NaiveKind::Symlink => Kind::Symlink,
-        NaiveKind::Directory => Kind::Directory,
+        NaiveKind::File => NodeKind::File,
+        NaiveKind::Symlink => NodeKind::Symlink,
+        NaiveKind::Directory => NodeKind::Directory,
     }
 }
 
@@ -30,7 +33,7 @@ fn is_same(found: Option<&Node>, truth: Option<&NaiveNode>) -> bool {
                 || found.content == ObjectId::of(&truth.content) && found.size == truth.content.len() as u64;
             found.kind == kind(truth.kind)
                 && found.mode == truth.mode
-                && (found.kind == Kind::Directory || is_content())
+                && (found.kind == NodeKind::Directory || is_content())
         }
         _ => false,
     }
@@ -115,7 +118,8 @@ pub(super) fn statuses(applied: &Applied, expected: &Expected) -> Verdict {
 /// Compares the list of points and the operation log.
 pub(super) fn log(workspace: &Workspace, model: &Model) -> Verdict {
     let mut wrong = Vec::new();
-    let points: Vec<_> = no_error("checkpoints", workspace.checkpoints())?.iter().rev().map(|point| point.id).collect();
+    let points: Vec<_> =
+        no_error("checkpoints", workspace.checkpoints().all())?.iter().rev().map(|point| point.id).collect();
     let truth: Vec<_> = model.points.iter().map(|point| point.id).collect();
     if points != truth {
         wrong.push(format!("points {points:?}\n    expected {truth:?}"));
@@ -126,7 +130,7 @@ pub(super) fn log(workspace: &Workspace, model: &Model) -> Verdict {
         OperationIs::Undo => OperationKind::Undo,
         OperationIs::Redo => OperationKind::Redo,
     };
-    let found = no_error("operations", workspace.operations())?;
+    let found = no_error("operations", workspace.operations().all())?;
     let found: Vec<_> = found
         .iter()
         .rev()
@@ -280,10 +284,10 @@ pub(super) fn safety(before: &Everything, after: &Everything, saved: &NaiveNodes
 
 /// Compares all that the engine attributes with what the model does.
 pub(super) fn attribution(workspace: &Workspace, model: &Model, sessions: &[SessionId; 2], met: &mut Met) -> Verdict {
-    let checkpoints = no_error("checkpoints", workspace.checkpoints())?;
+    let checkpoints = no_error("checkpoints", workspace.checkpoints().all())?;
     let first: Option<&Checkpoint> = checkpoints.last();
     let Some(first) = first else { return Ok(()) };
-    let found = no_error("changes", workspace.changes(first, None))?;
+    let found = no_error("changes", workspace.changes().between(first, None))?;
     let mut wrong = Vec::new();
     let rows: Vec<_> = model.rows.iter().filter(|row| row.happening == Happening::Changed).collect();
     if found.len() != rows.len() {

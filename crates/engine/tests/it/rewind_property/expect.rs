@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 
-use retake_engine::{Certainty, Conflict, KeptBecause, OnConflict};
+use retake_engine::changes::Certainty;
+use retake_engine::rewind::{Conflict, KeptBecause, OnConflict};
 use retake_testkit::naive::{Everything, Known, NaiveGap, NaiveKind, NaiveNode, NaiveTree, Shape};
 use retake_testkit::tree::Who;
 

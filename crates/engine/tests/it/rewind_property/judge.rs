@@ -1,6 +1,6 @@
 //! The judgement on one path, from everything that happened to it since the target: may it go back, and what if not?
 
-use retake_engine::Conflict;
+use retake_engine::rewind::Conflict;
 use retake_testkit::naive::{Known, NaiveKind, NaiveNode};
 use retake_testkit::tree::Who;
 

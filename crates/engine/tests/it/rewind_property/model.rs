@@ -4,7 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use retake_engine::{CheckpointId, FileTime, OperationId};
+use retake_engine::id::{CheckpointId, OperationId};
+use retake_engine::window::FileTime;
 use retake_testkit::naive::{self, Everything, Known, NaiveKind, NaiveNode, NaiveTree, Shape};
 use retake_testkit::tree::Who;
 

@@ -1,6 +1,6 @@
 //! The shape of a plan: directories that must come before what is in them, and directories that cannot go.
 
-use retake_engine::{Conflict, KeptBecause};
+use retake_engine::rewind::{Conflict, KeptBecause};
 use retake_testkit::naive::{Known, NaiveKind, NaiveNode};
 
 use super::expect::{Expected, Goal, Planned, Planner, is_directory, is_overwritable, name, parent};

@@ -4,10 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use retake_engine::{
-    Checkpoint, Durability, Environment, GlobalExcludes, NewSession, NewWindow, NoProgress, OperationId, Reach,
-    SessionId, Settings, Side, Timestamp, Workspace, WorkspacePath,
-};
+use retake_engine::checkpoint::Checkpoint;
+use retake_engine::id::{OperationId, SessionId};
+use retake_engine::progress::NoProgress;
+use retake_engine::session::NewSession;
+use retake_engine::view::Side;
+use retake_engine::window::{NewWindow, Reach};
+use retake_engine::{Durability, Environment, GlobalExcludes, Settings, Timestamp, Workspace, WorkspacePath};
 use retake_testkit::Scratch;
 use retake_testkit::naive::{self, Everything, NaiveTree, Reading};
 use retake_testkit::tree::{Deed, MAX_FILE, Pick, Round, Sandbox, Save, Story, Tool, Who};
@@ -31,7 +34,7 @@ pub(super) struct World<'a, 'b> {
     pub(super) sessions: [SessionId; 2],
     pub(super) model: Model,
     /// The engine's windows that are open, with the model's number.
-    pub(super) windows: Vec<(usize, retake_engine::Window)>,
+    pub(super) windows: Vec<(usize, retake_engine::window::Window)>,
     clock: i64,
     /// What was read of the store.
     read: Read,
@@ -60,11 +63,11 @@ impl<'a, 'b> World<'a, 'b> {
             let id = SessionId::new(at, random(number, 1));
             no_error(
                 "session",
-                workspace.create_session(NewSession {
+                workspace.sessions_mut().create(NewSession {
                     id,
                     at,
                     title: "a session".to_owned(),
-                    kind: retake_engine::SessionKind::Commands,
+                    kind: retake_engine::session::SessionKind::Commands,
                 }),
             )?;
             Ok::<_, String>(id)
@@ -177,7 +180,7 @@ impl<'a, 'b> World<'a, 'b> {
 
     fn checkpoint(&mut self) -> Verdict {
         let new = numbered(self.tick());
-        let taken = no_error("checkpoint", self.workspace.checkpoint(new, Durability::Soon, &NoProgress))?;
+        let taken = no_error("checkpoint", self.workspace.checkpoints_mut().take(new, Durability::Soon, &NoProgress))?;
         self.sandbox.note(format!("checkpoint {}", self.model.points.len()));
         let tree = self.look(None, &BTreeSet::new())?;
         self.record(&taken, None, tree, None, &BTreeMap::new(), BTreeSet::new()).map(drop)
@@ -225,13 +228,13 @@ impl<'a, 'b> World<'a, 'b> {
             tool: format!("tool {number}"),
             reach: if everything { Reach::Everything } else { Reach::Declared },
             declared: declared.iter().map(|path| parse(path)).collect(),
-            operation: operation.map_or(retake_engine::PartOf::Nothing, retake_engine::PartOf::Own),
+            operation: operation.map_or(retake_engine::window::PartOf::Nothing, retake_engine::window::PartOf::Own),
         };
         let new = numbered(self.tick());
         let shown: Vec<_> = declared.iter().map(|path| path.escape_ascii().to_string()).collect();
         let point = self.model.points.len();
         self.sandbox.note(format!("tool {number} of {who:?} begins at point {point}: {shown:?}"));
-        let began = no_error("begin", self.workspace.begin(window, new, &NoProgress))?;
+        let began = no_error("begin", self.workspace.windows().begin(window, new, &NoProgress))?;
         self.model.declared.extend(declared.iter().cloned());
         let tree = self.look(None, &BTreeSet::new())?;
         let opened = self.record(&began.before, Some(who), tree, None, &BTreeMap::new(), BTreeSet::new())?;
@@ -273,7 +276,7 @@ impl<'a, 'b> World<'a, 'b> {
         let (number, window) = self.windows.remove(at);
         self.sandbox.note(format!("tool {number} ends at point {}", self.model.points.len()));
         let new = numbered(self.tick());
-        let after = no_error("end", self.workspace.end(window, new, Durability::Soon, &NoProgress))?;
+        let after = no_error("end", self.workspace.windows().end(window, new, Durability::Soon, &NoProgress))?;
         let tree = self.look(None, &BTreeSet::new())?;
         let point =
             self.record(&after, Some(self.model.windows[number].who), tree, None, &BTreeMap::new(), BTreeSet::new())?;
@@ -287,10 +290,10 @@ impl<'a, 'b> World<'a, 'b> {
         }
         check::log(&self.workspace, &self.model)?;
         check::attribution(&self.workspace, &self.model, &self.sessions, self.met)?;
-        if let Some(operation) = no_error("interrupted", self.workspace.interrupted())? {
+        if let Some(operation) = no_error("interrupted", self.workspace.rewinds().interrupted())? {
             return Err(format!("{MISMATCH}: left unfinished: {operation:?}"));
         }
-        let integrity = no_error("check", self.workspace.check())?;
+        let integrity = no_error("check", self.workspace.maintenance().check())?;
         if !integrity.damage.is_empty() || !integrity.affected.is_empty() {
             return Err(format!("{MISMATCH}: the store is damaged: {integrity:?}"));
         }

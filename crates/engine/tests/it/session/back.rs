@@ -1,11 +1,12 @@
 //! Rewinding: what goes back, what stays, what is refused.
 
+use retake_engine::checkpoint::Origin;
+use retake_engine::operation::OperationKind;
+use retake_engine::progress::NoProgress;
+use retake_engine::rewind::{Conflict, Files, Goal, HeadSeen, OnConflict, RewindError, RewindRequest};
 use retake_engine::session::PromptLine;
 use retake_engine::session::entry::{Body, Part};
-use retake_engine::{
-    Conflict, Discard, Files, Goal, HeadSeen, NoProgress, OnConflict, OperationKind, Origin, RewindError,
-    RewindRequest, Scope,
-};
+use retake_engine::session::{Discard, Scope};
 
 use super::{Desk, Moment, conversation, is_stored, open, result};
 use crate::rewind::{conflicts, path};
@@ -20,9 +21,9 @@ fn both_takes_files_and_conversation_back_in_one_operation() {
         std::fs::rename(root.join("a"), root.join("b")).unwrap();
     });
     desk.writes("three", "c", "3");
-    let operations = desk.workspace().operations().unwrap().len();
+    let operations = desk.workspace().operations().all().unwrap().len();
     let request = desk.goal(second.prompt, Scope::Both);
-    let plan = desk.workspace().plan(&request, &NoProgress).unwrap();
+    let plan = desk.workspace().rewinds().plan(&request, &NoProgress).unwrap();
     let planned = plan.conversation.unwrap();
     assert_eq!(planned.leaves.iter().map(|line| line.text.as_str()).collect::<Vec<_>>(), ["two", "three"]);
     assert_eq!((planned.to, planned.discards, planned.went_on), (before.head(), false, false));
@@ -31,7 +32,7 @@ fn both_takes_files_and_conversation_back_in_one_operation() {
     assert_eq!(applied.conversation_moved, Some(true));
     assert_eq!((desk.bench.read("a").as_deref(), desk.bench.read("b"), desk.bench.read("c")), (Some("1"), None, None));
     assert_eq!(desk.conversation(), before);
-    let made = desk.workspace().operations().unwrap();
+    let made = desk.workspace().operations().all().unwrap();
     assert_eq!(made.len(), operations + 1, "one operation");
     assert!(made[0].kind == OperationKind::Rewind && made[0].moved_head && made[0].session == Some(desk.session));
     assert_eq!(desk.notes(), Vec::<Vec<String>>::new(), "the model knows the files as they are");
@@ -48,7 +49,7 @@ fn a_plan_names_the_prompts_left_before_whose_files_go_back() {
     let fourth = desk.writes("four", "d", "4");
     let session = desk.session;
     let mut named = |request: &RewindRequest| {
-        let planned = desk.workspace().plan(request, &NoProgress).unwrap().conversation.unwrap();
+        let planned = desk.workspace().rewinds().plan(request, &NoProgress).unwrap().conversation.unwrap();
         let texts = |lines: &[PromptLine]| lines.iter().map(|line| line.text.clone()).collect::<Vec<_>>();
         (texts(&planned.leaves).join(" "), texts(&planned.left_before).join(" "))
     };
@@ -136,12 +137,17 @@ fn a_plan_that_was_made_before_the_head_moved_is_refused() {
     let mut desk = Desk::new();
     let first = desk.writes("one", "a", "1");
     let request = desk.goal(first.prompt, Scope::Conversation);
-    let plan = desk.workspace().plan(&request, &NoProgress).unwrap();
+    let plan = desk.workspace().rewinds().plan(&request, &NoProgress).unwrap();
     desk.turn("two", |_| {});
     let new = super::identities(&mut desk.bench);
     let Desk { bench, writer, .. } = &mut desk;
-    let refused =
-        bench.workspace.apply_in(writer.as_mut().unwrap(), &request, Some(&plan.fingerprint()), &new, &NoProgress);
+    let refused = bench.workspace.rewinds_mut().apply_in(
+        writer.as_mut().unwrap(),
+        &request,
+        Some(&plan.fingerprint()),
+        &new,
+        &NoProgress,
+    );
     assert!(matches!(refused, Err(RewindError::Stale { .. })), "{refused:?}");
 }
 
@@ -207,8 +213,9 @@ fn a_prompt_can_stay_while_what_came_of_it_goes() {
     let second = desk.writes("two", "b", "2");
     let (said, last) = (desk.conversation(), desk.conversation().head().unwrap());
     let keep = |prompt, scope| {
-        let goal = Goal::AfterPrompt { session: desk.session, prompt, scope, files: retake_engine::Files::Selective };
-        RewindRequest { made_by: retake_engine::MadeBy::Client, ..RewindRequest::new(goal) }
+        let goal =
+            Goal::AfterPrompt { session: desk.session, prompt, scope, files: retake_engine::rewind::Files::Selective };
+        RewindRequest { made_by: retake_engine::operation::MadeBy::Client, ..RewindRequest::new(goal) }
     };
     let (both, code, wrong) =
         (keep(second.prompt, Scope::Both), keep(second.prompt, Scope::Code), keep(last, Scope::Both));
@@ -233,11 +240,12 @@ fn an_entry_of_another_conversation_is_no_target() {
         session: other,
         entry: first.prompt,
         scope: Scope::Both,
-        files: retake_engine::Files::Selective,
+        files: retake_engine::rewind::Files::Selective,
         discard: Discard::No,
     };
     let new = super::identities(&mut desk.bench);
-    let refused = desk.workspace().apply_in(&mut writer, &RewindRequest::new(goal), None, &new, &NoProgress);
+    let refused =
+        desk.workspace().rewinds_mut().apply_in(&mut writer, &RewindRequest::new(goal), None, &new, &NoProgress);
     assert!(matches!(refused, Err(RewindError::UnknownEntry { .. })), "{refused:?}");
 }
 
@@ -274,7 +282,7 @@ fn one_can_go_to_a_branch_that_was_left() {
     desk.rewind(first.prompt, Scope::Both).unwrap();
     desk.writes("other", "a", "other");
     let request = desk.goal(end, Scope::Both);
-    let planned = desk.workspace().plan(&request, &NoProgress).unwrap().conversation.unwrap();
+    let planned = desk.workspace().rewinds().plan(&request, &NoProgress).unwrap().conversation.unwrap();
     assert_eq!((planned.leaves.len(), planned.returns.len()), (1, 2));
     desk.rewind(end, Scope::Conversation).unwrap();
     let entries = desk.conversation();
@@ -288,23 +296,23 @@ fn one_can_go_to_a_branch_that_was_left() {
 fn what_a_background_job_did_after_the_prompt_goes_back_with_it() {
     let mut desk = Desk::new();
     let first = desk.say("start the job");
-    let window = retake_engine::NewWindow {
+    let window = retake_engine::window::NewWindow {
         session: desk.session,
         turn: None,
         tool: "bash: job &".to_owned(),
-        reach: retake_engine::Reach::Everything,
+        reach: retake_engine::window::Reach::Everything,
         declared: vec![path("job")],
-        operation: retake_engine::PartOf::Turn(first.operation),
+        operation: retake_engine::window::PartOf::Turn(first.operation),
     };
     let new = crate::scanners::numbered(desk.bench.tick());
-    let began = desk.workspace().begin(window, new, &NoProgress).unwrap();
+    let began = desk.workspace().windows().begin(window, new, &NoProgress).unwrap();
     desk.bench.write("job", "1");
     desk.reply("started", 0);
     desk.end(first);
     let second = desk.say("and now?");
     desk.bench.write("job", "2");
     let new = crate::scanners::numbered(desk.bench.tick());
-    desk.workspace().end(began.window, new, retake_engine::Durability::Soon, &NoProgress).unwrap();
+    desk.workspace().windows().end(began.window, new, retake_engine::Durability::Soon, &NoProgress).unwrap();
     desk.reply("it has ended", 0);
     desk.end(second);
     desk.rewind(second.prompt, Scope::Both).unwrap();
@@ -321,11 +329,11 @@ fn discarding_makes_the_conversation_half_final_and_removes_what_was_said() {
         let mut request = desk.goal(second.prompt, scope);
         let Goal::Entry { discard, .. } = &mut request.goal else { unreachable!() };
         *discard = Discard::Now;
-        let plan = desk.workspace().plan(&request, &NoProgress).unwrap();
+        let plan = desk.workspace().rewinds().plan(&request, &NoProgress).unwrap();
         assert!(plan.conversation.unwrap().discards, "the plan says so");
         desk.apply(&request).unwrap();
         desk.reopen();
-        let said = desk.bench.workspace.all_entries(desk.session).unwrap();
+        let said = desk.bench.workspace.sessions().all_entries(desk.session).unwrap();
         let prompts = said.iter().filter(|entry| matches!(entry.body, Body::Prompt { .. })).count();
         assert_eq!((prompts, desk.prompts()), (1, vec!["one".to_owned()]), "only the first was kept");
         assert!(matches!(desk.rewind(second.prompt, scope), Err(RewindError::UnknownEntry { .. })));
@@ -372,7 +380,7 @@ fn an_undo_of_what_was_discarded_says_that_it_is_gone() {
     let rewound = desk.apply(&request).unwrap().operation;
     for operation in [rewound, Some(second.operation)] {
         let goal = Goal::Undo { operation, session: None };
-        let plan = desk.workspace().plan(&RewindRequest::new(goal), &NoProgress).unwrap();
+        let plan = desk.workspace().rewinds().plan(&RewindRequest::new(goal), &NoProgress).unwrap();
         let planned = plan.conversation.unwrap();
         assert_eq!((planned.removed, planned.went_on), (true, false), "{}", plan.what);
     }

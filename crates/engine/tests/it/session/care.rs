@@ -1,7 +1,11 @@
 //! What is kept and for how long: retention, the budget, labels, deleting a session.
 
+use retake_engine::operation::OperationError;
+use retake_engine::progress::NoProgress;
+use retake_engine::rewind::RewindError;
+use retake_engine::session::Scope;
 use retake_engine::session::entry::{Body, Part};
-use retake_engine::{NoProgress, OperationError, RewindError, Scope, Timestamp, Workspace};
+use retake_engine::{Timestamp, Workspace};
 
 use super::{Desk, identities, is_stored, open};
 use crate::scanners::environment;
@@ -11,11 +15,11 @@ const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 /// Cleans up `days` after everything happened.
 pub(super) fn collect(desk: &mut Desk, days: i64) {
     let now = Timestamp(1_700_000_000_000 + days * DAY_MS);
-    desk.workspace().gc(now, &NoProgress).unwrap();
+    desk.workspace().maintenance_mut().gc(now, &NoProgress).unwrap();
 }
 
 fn all(desk: &Desk) -> usize {
-    desk.bench.workspace.all_entries(desk.session).unwrap().len()
+    desk.bench.workspace.sessions().all_entries(desk.session).unwrap().len()
 }
 
 #[test]
@@ -93,8 +97,8 @@ fn where_it_is_not_known_any_more_which_files_differ_the_model_is_told_that() {
 fn a_labelled_branch_stays() {
     let mut desk = Desk::new();
     let first = desk.writes("one", "a", "1");
-    let point = desk.workspace().resolve_point(&first.prompt.to_string(), None).unwrap();
-    desk.workspace().set_label(point.checkpoint_id().unwrap(), Some("here")).unwrap();
+    let point = desk.workspace().sessions().resolve_point(&first.prompt.to_string(), None).unwrap();
+    desk.workspace().checkpoints_mut().set_label(point.checkpoint_id().unwrap(), Some("here")).unwrap();
     assert_eq!(desk.targets()[0].label.as_deref(), Some("here"));
     desk.rewind(first.prompt, Scope::Both).unwrap();
     desk.writes("other", "b", "2");
@@ -102,7 +106,7 @@ fn a_labelled_branch_stays() {
     desk.bench.checkpoint();
     collect(&mut desk, 100);
     desk.writer = Some(open(&mut desk.bench, desk.session).unwrap());
-    let entries = desk.bench.workspace.all_entries(desk.session).unwrap();
+    let entries = desk.bench.workspace.sessions().all_entries(desk.session).unwrap();
     assert!(entries.iter().any(|entry| entry.id == first.prompt));
     desk.rewind(first.prompt, Scope::Both).unwrap();
 }
@@ -111,14 +115,14 @@ fn a_labelled_branch_stays() {
 fn an_undo_does_not_pass_over_what_can_no_longer_be_undone() {
     let mut desk = Desk::new();
     let first = desk.writes("one", "a", "1");
-    let point = desk.workspace().resolve_point(&first.prompt.to_string(), None).unwrap();
-    desk.workspace().set_label(point.checkpoint_id().unwrap(), Some("here")).unwrap();
+    let point = desk.workspace().sessions().resolve_point(&first.prompt.to_string(), None).unwrap();
+    desk.workspace().checkpoints_mut().set_label(point.checkpoint_id().unwrap(), Some("here")).unwrap();
     desk.writes("two", "b", "2");
     desk.close();
     desk.bench.checkpoint();
     collect(&mut desk, 100);
     desk.writer = Some(open(&mut desk.bench, desk.session).unwrap());
-    let kinds: Vec<_> = desk.workspace().operations().unwrap().iter().map(|operation| operation.id).collect();
+    let kinds: Vec<_> = desk.workspace().operations().all().unwrap().iter().map(|operation| operation.id).collect();
     assert_eq!(kinds, [first.operation], "the point before it has a label");
     for _ in 0..2 {
         let refused = desk.undo();
@@ -142,15 +146,15 @@ fn a_session_is_deleted_with_everything_that_only_it_needs() {
     desk.writes("two", "a", "2");
     desk.bench.command(|root| std::fs::write(root.join("b"), "command").unwrap());
     let writer = desk.writer.take().unwrap();
-    let deleted = desk.workspace().delete_session(writer).unwrap();
+    let deleted = desk.workspace().sessions_mut().delete(writer).unwrap();
     assert!(deleted.entries > 8 && deleted.checkpoints > 4, "{deleted:?}");
     let session = desk.session;
-    assert!(desk.workspace().conversation(session).is_err());
-    assert!(desk.workspace().sessions().unwrap().iter().all(|known| known.id != session));
-    assert!(!desk.workspace().is_live(session));
-    assert!(desk.workspace().resolve_point(&first.prompt.to_string(), None).is_err());
+    assert!(desk.workspace().sessions().conversation(session).is_err());
+    assert!(desk.workspace().sessions().all().unwrap().iter().all(|known| known.id != session));
+    assert!(!desk.workspace().sessions().is_live(session));
+    assert!(desk.workspace().sessions().resolve_point(&first.prompt.to_string(), None).is_err());
     assert_eq!((desk.bench.read("a").as_deref(), desk.bench.read("b").as_deref()), (Some("2"), Some("command")));
-    assert!(desk.workspace().check().unwrap().damage.is_empty());
+    assert!(desk.workspace().maintenance().check().unwrap().damage.is_empty());
     desk.bench.undo().unwrap();
     assert_eq!(desk.bench.read("b"), None, "what others did can still be undone");
     desk.bench.checkpoint();
@@ -168,7 +172,7 @@ fn what_was_said_in_a_deleted_session_is_in_no_file_of_the_store() {
     desk.writer().set_draft(vec![Part::text("SECRET ".repeat(2_000))]).unwrap();
     desk.writer().set_draft(Vec::new()).unwrap();
     let writer = desk.writer.take().unwrap();
-    desk.workspace().delete_session(writer).unwrap();
+    desk.workspace().sessions_mut().delete(writer).unwrap();
     assert!(!is_stored(&desk.bench.root.with_file_name("store"), b"SECRET"));
 }
 
@@ -188,8 +192,8 @@ fn a_session_of_one_workspace_can_be_read_without_being_opened() {
     desk.writes("one", "a", "1");
     let store = desk.bench.root.with_file_name("store");
     let reader = Workspace::open(environment(&desk.bench.root, store)).unwrap();
-    assert_eq!(reader.conversation(desk.session).unwrap(), desk.conversation());
-    assert_eq!(reader.targets(desk.session).unwrap(), desk.targets());
+    assert_eq!(reader.sessions().conversation(desk.session).unwrap(), desk.conversation());
+    assert_eq!(reader.sessions().targets(desk.session).unwrap(), desk.targets());
     let new = identities(&mut desk.bench);
     assert!(new.note != identities(&mut desk.bench).note, "each note has an id of its own");
 }

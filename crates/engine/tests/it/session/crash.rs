@@ -3,12 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use retake_engine::id::{EntryId, SessionId};
+use retake_engine::progress::NoProgress;
+use retake_engine::rewind::{Files, Goal, Recovered, RecoveryChoice, RewindError, RewindRequest};
 use retake_engine::session::Conversation;
 use retake_engine::session::entry::Part;
-use retake_engine::{
-    Discard, EntryId, Files, Goal, NoProgress, Recovered, RecoveryChoice, RewindError, RewindRequest, Scope, SessionId,
-    Timestamp, Workspace,
-};
+use retake_engine::session::{Discard, Scope};
+use retake_engine::{Timestamp, Workspace};
 use retake_testkit::{Killer, Scratch, rerun};
 
 use super::Desk;
@@ -70,16 +71,19 @@ impl Scene {
         let files = ["a", "b", "c"].map(|name| (name.to_owned(), std::fs::read_to_string(root.join(name)).ok()));
         State {
             files: files.to_vec(),
-            conversation: workspace.conversation(self.session).unwrap(),
-            draft: workspace.draft(self.session).unwrap(),
+            conversation: workspace.sessions().conversation(self.session).unwrap(),
+            draft: workspace.sessions().draft(self.session).unwrap(),
         }
     }
 }
 
 fn rewind(workspace: &mut Workspace, session: SessionId, entry: EntryId, scope: Scope) -> Result<(), RewindError> {
-    let mut writer = workspace.open_session(session, Timestamp(90), &mut || [90; 10]).unwrap();
+    let mut writer = workspace.sessions().open(session, Timestamp(90), &mut || [90; 10]).unwrap();
     let goal = Goal::Entry { session, entry, scope, files: Files::Selective, discard: Discard::No };
-    workspace.apply_in(&mut writer, &RewindRequest::new(goal), None, &identities(100), &NoProgress).map(drop)
+    workspace
+        .rewinds_mut()
+        .apply_in(&mut writer, &RewindRequest::new(goal), None, &identities(100), &NoProgress)
+        .map(drop)
 }
 
 /// The process that is made to crash; does nothing when the test runner calls it.
@@ -88,7 +92,7 @@ fn child() {
     let Some(place) = std::env::var_os("RETAKE_CRASH_SCENE").map(PathBuf::from) else { return };
     let Ok(session) = std::env::var("RETAKE_CRASH_SESSION") else { return };
     let mut workspace = workspace(&place);
-    let session = workspace.resolve_session(&session).unwrap().id;
+    let session = workspace.sessions().resolve(&session).unwrap().id;
     let prompt = std::env::var("RETAKE_CRASH_PROMPT").unwrap().parse().unwrap();
     let scope = match std::env::var("RETAKE_CRASH_SCOPE").unwrap().as_str() {
         "Both" => Scope::Both,
@@ -112,17 +116,17 @@ fn assert_all_or_nothing(scope: Scope, at_least: u64) {
     let steps = Killer::new(|| scene.set_up()).crash_at_every_step(|step, _| {
         let mut workspace = workspace(scene.scratch.path());
         let id = identities(200);
-        let recovered = workspace.recover(RecoveryChoice::Ask, id.after, id.at).unwrap();
+        let recovered = workspace.rewinds_mut().recover(RecoveryChoice::Ask, id.after, id.at).unwrap();
         let now = scene.state(&workspace);
         assert!(now == before || now == after, "{scope:?} at step {step}, {recovered:?}: {now:?}");
         let is_after = now == after;
         assert!(!matches!(recovered, Recovered::Finished(_)) || is_after, "step {step}");
-        assert!(workspace.interrupted().unwrap().is_none());
-        let mut writer = workspace.open_session(scene.session, Timestamp(300), &mut || [3; 10]).unwrap();
+        assert!(workspace.rewinds().interrupted().unwrap().is_none());
+        let mut writer = workspace.sessions().open(scene.session, Timestamp(300), &mut || [3; 10]).unwrap();
         if is_after {
             let goal = Goal::Undo { operation: None, session: Some(scene.session) };
             let request = RewindRequest::new(goal);
-            workspace.apply_in(&mut writer, &request, None, &identities(301), &NoProgress).unwrap();
+            workspace.rewinds_mut().apply_in(&mut writer, &request, None, &identities(301), &NoProgress).unwrap();
             assert_eq!(scene.state(&workspace), before, "{scope:?} at step {step}, undone");
         }
         outcomes.push(is_after);
@@ -153,17 +157,17 @@ fn nothing_is_said_while_an_interrupted_rewind_waits() {
     let mut checked = false;
     Killer::new(|| scene.set_up()).crash_at_every_step(|_, _| {
         let workspace = workspace(scene.scratch.path());
-        if checked || workspace.interrupted().unwrap().is_none() {
+        if checked || workspace.rewinds().interrupted().unwrap().is_none() {
             return;
         }
         checked = true;
-        let mut writer = workspace.open_session(scene.session, Timestamp(300), &mut || [3; 10]).unwrap();
+        let mut writer = workspace.sessions().open(scene.session, Timestamp(300), &mut || [3; 10]).unwrap();
         let id = EntryId::new([77; 10]);
         let body = retake_engine::session::entry::Body::Cleared;
         let entry = retake_engine::session::NewEntry { id, at: Timestamp(300), body };
         let refused = writer.append(vec![entry], retake_engine::Durability::Soon);
         assert!(
-            matches!(refused, Err(retake_engine::SessionError::StaleHead)),
+            matches!(refused, Err(retake_engine::session::SessionError::StaleHead)),
             "the head is about to move: {refused:?}"
         );
     });
@@ -176,17 +180,17 @@ fn a_session_with_an_interrupted_rewind_is_not_deleted() {
     let mut checked = false;
     Killer::new(|| scene.set_up()).crash_at_every_step(|_, _| {
         let mut workspace = workspace(scene.scratch.path());
-        if checked || workspace.interrupted().unwrap().is_none() {
+        if checked || workspace.rewinds().interrupted().unwrap().is_none() {
             return;
         }
         checked = true;
-        let writer = workspace.open_session(scene.session, Timestamp(300), &mut || [3; 10]).unwrap();
-        let refused = workspace.delete_session(writer);
-        assert!(matches!(refused, Err(retake_engine::SessionError::Pending { .. })), "{refused:?}");
+        let writer = workspace.sessions().open(scene.session, Timestamp(300), &mut || [3; 10]).unwrap();
+        let refused = workspace.sessions_mut().delete(writer);
+        assert!(matches!(refused, Err(retake_engine::session::SessionError::Pending { .. })), "{refused:?}");
         let id = identities(200);
-        workspace.recover(RecoveryChoice::Ask, id.after, id.at).unwrap();
-        let writer = workspace.open_session(scene.session, Timestamp(300), &mut || [3; 10]).unwrap();
-        workspace.delete_session(writer).unwrap();
+        workspace.rewinds_mut().recover(RecoveryChoice::Ask, id.after, id.at).unwrap();
+        let writer = workspace.sessions().open(scene.session, Timestamp(300), &mut || [3; 10]).unwrap();
+        workspace.sessions_mut().delete(writer).unwrap();
     });
     assert!(checked);
 }

@@ -1,7 +1,7 @@
 //! What follows from the retained entries: context, usage, todo list, approvals, title, targets.
 
-use retake_engine::Scope;
 use retake_engine::session::Conversation;
+use retake_engine::session::Scope;
 use retake_engine::session::context::Message;
 use retake_engine::session::entry::{Body, Outcome, Part, Todo, TodoState};
 
@@ -221,7 +221,7 @@ fn a_target_warns_of_effects_that_are_known_to_be_outside_the_files() {
     assert_eq!(turn("bash: ls", &|_| {}), none, "the gap is not of this turn");
     assert_eq!(turn("bash: touch /tmp", &|_| {}), ["path"]);
     let session = desk.session;
-    let tree = desk.workspace().prompt_tree(session).unwrap();
+    let tree = desk.workspace().sessions().prompt_tree(session).unwrap();
     let listed: Vec<_> = tree.prompts.into_iter().rev().map(|prompt| prompt.files.unwrap_or_default()).collect();
     let targets: Vec<_> = desk.targets().into_iter().map(|target| target.files).collect();
     assert_eq!(listed, targets, "list and tree agree");

@@ -7,9 +7,13 @@ mod heirs;
 mod owned;
 mod undo;
 
-use retake_engine::session::entry::{Body, EntryId, Part};
+use retake_engine::id::EntryId;
+use retake_engine::id::{CheckpointId, OperationId, SessionId};
+use retake_engine::operation::MadeBy;
+use retake_engine::progress::NoProgress;
+use retake_engine::session::entry::{Body, Part};
 use retake_engine::session::{Conversation, ForkError, Forked, NewFork};
-use retake_engine::{CheckpointId, ForkedFrom, MadeBy, NoProgress, OperationId, Scope, SessionId, SessionWriter};
+use retake_engine::session::{ForkedFrom, Scope, SessionWriter};
 
 use super::{Desk, bytes, now, open};
 
@@ -21,7 +25,7 @@ impl Desk {
 
     pub(crate) fn fork_of(&mut self, session: SessionId, entry: EntryId) -> Result<Forked, ForkError> {
         let new = new_fork(self);
-        self.bench.workspace.fork(session, entry, &new, &NoProgress)
+        self.bench.workspace.sessions_mut().fork(session, entry, &new, &NoProgress)
     }
 
     /// Goes on in another session, and returns the one that it was in with its writer.
@@ -31,7 +35,7 @@ impl Desk {
     }
 
     pub(crate) fn said(&self, session: SessionId) -> Conversation {
-        self.bench.workspace.conversation(session).unwrap()
+        self.bench.workspace.sessions().conversation(session).unwrap()
     }
 }
 
@@ -72,10 +76,10 @@ fn a_fork_from_a_prompt_ends_before_it_and_is_about_to_say_it() {
     let forked = desk.fork(second.prompt).unwrap();
     assert_eq!(desk.said(forked.session), kept, "no file differs, so there is no note");
     assert_eq!((forked.title.as_str(), &forked.draft), ("one", &parts));
-    assert_eq!(desk.bench.workspace.draft(forked.session).unwrap(), parts);
+    assert_eq!(desk.bench.workspace.sessions().draft(forked.session).unwrap(), parts);
     desk.assert_one_truth();
     assert_eq!((desk.conversation(), desk.draft()), (before, draft), "the other one is as it was");
-    let sessions = desk.bench.workspace.sessions().unwrap();
+    let sessions = desk.bench.workspace.sessions().all().unwrap();
     let found = sessions.iter().find(|session| session.id == forked.session).unwrap();
     let from = ForkedFrom { session: desk.session, entry: Some(second.prompt), root: None };
     assert_eq!(found.forked_from, Some(from));
@@ -153,7 +157,7 @@ fn the_model_is_told_which_files_are_not_as_it_saw_them_there() {
     assert!(text.starts_with("This conversation was forked from here, but the files are those of now."), "{text}");
     assert_eq!(desk.notes(), Vec::<Vec<String>>::new(), "the other one is told nothing");
     // A note is of the fork: at it, files are as they are now.
-    let point = desk.bench.workspace.resolve_point(&said.head().unwrap().to_string(), None).unwrap();
+    let point = desk.bench.workspace.sessions().resolve_point(&said.head().unwrap().to_string(), None).unwrap();
     assert!(point.checkpoint().unwrap().note.as_deref().unwrap().starts_with("fork"));
 }
 
@@ -187,15 +191,18 @@ fn opening_a_fork_changes_no_point_of_what_it_was_forked_from() {
     let (reply, _) = desk.reply("done", 0);
     let end = desk.end(turn);
     let files = |desk: &Desk, entry: EntryId| {
-        let point = desk.bench.workspace.resolve_point(&entry.to_string(), None).unwrap();
+        let point = desk.bench.workspace.sessions().resolve_point(&entry.to_string(), None).unwrap();
         point.checkpoint().unwrap().snapshot
     };
     let then = files(&desk, end);
     let forked = desk.fork(end).unwrap();
     assert_eq!(desk.said(forked.session).head(), Some(end));
     desk.bench.write("a", "later");
-    let moment =
-        retake_engine::session::Moment { session: forked.session, entry: None, origin: retake_engine::Origin::Turn };
+    let moment = retake_engine::session::Moment {
+        session: forked.session,
+        entry: None,
+        origin: retake_engine::checkpoint::Origin::Turn,
+    };
     desk.point(moment);
     assert_eq!((files(&desk, end), files(&desk, reply)), (then, then));
 }
@@ -234,7 +241,7 @@ fn a_fork_can_be_forked() {
     let again = desk.fork(third.prompt).unwrap();
     assert_eq!(prompts(&desk.said(again.session)), ["one"]);
     let inherited = desk.fork(first.prompt).unwrap();
-    let sessions = desk.bench.workspace.sessions().unwrap();
+    let sessions = desk.bench.workspace.sessions().all().unwrap();
     let from = |id: SessionId| sessions.iter().find(|session| session.id == id).unwrap().forked_from.clone().unwrap();
     assert_eq!(from(again.session).session, forked.session);
     assert_eq!(from(inherited.session).session, forked.session, "it is one of its entries too");

@@ -1,8 +1,9 @@
 //! The model is never left with a falsehood: what it is told when only one half went back.
 
+use retake_engine::rewind::{OnConflict, RewindRequest};
+use retake_engine::session::Scope;
 use retake_engine::session::context::Message;
 use retake_engine::session::entry::{Body, Part};
-use retake_engine::{OnConflict, RewindRequest, Scope};
 
 use super::Desk;
 
@@ -124,7 +125,7 @@ fn what_a_deleted_session_changed_is_told_too() {
     desk.writes("elsewhere", "a", "theirs");
     desk.close();
     let gone = super::open(&mut desk.bench, other).unwrap();
-    desk.workspace().delete_session(gone).unwrap();
+    desk.workspace().sessions_mut().delete(gone).unwrap();
     drop(writer);
     desk.session = session;
     desk.reopen();

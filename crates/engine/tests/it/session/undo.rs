@@ -1,10 +1,10 @@
 //! Undo and redo: of turns, rewinds and clears, again and again, across restarts.
 
+use retake_engine::operation::{MadeBy, OperationError, OperationKind, OperationState};
+use retake_engine::progress::NoProgress;
+use retake_engine::rewind::{Conflict, Goal, RewindError, RewindRequest};
+use retake_engine::session::Scope;
 use retake_engine::session::entry::Part;
-use retake_engine::{
-    Conflict, Goal, MadeBy, NoProgress, OperationError, OperationKind, OperationState, RewindError, RewindRequest,
-    Scope,
-};
 
 use super::Desk;
 use crate::rewind::conflicts;
@@ -114,7 +114,7 @@ fn undoing_an_older_turn_takes_back_its_files_and_leaves_the_conversation() {
     desk.writes("two", "b", "2");
     let before = desk.conversation();
     let goal = Goal::Undo { operation: Some(first.operation), session: None };
-    let plan = desk.workspace().plan(&RewindRequest::new(goal), &NoProgress).unwrap();
+    let plan = desk.workspace().rewinds().plan(&RewindRequest::new(goal), &NoProgress).unwrap();
     assert!(plan.conversation.unwrap().went_on, "the plan says that the conversation went on");
     assert_eq!(plan.scope, Scope::Code);
     let applied = desk.undo_of(first.operation).unwrap();
@@ -149,7 +149,7 @@ fn a_branch_that_was_left_does_not_come_back_by_itself() {
     desk.reopen();
     assert_eq!(desk.prompts(), ["other"]);
     assert_eq!(desk.targets().len(), 1);
-    let all = desk.bench.workspace.all_entries(desk.session).unwrap();
+    let all = desk.bench.workspace.sessions().all_entries(desk.session).unwrap();
     assert!(all.iter().any(|entry| entry.id == first.prompt), "but it is still there");
 }
 
@@ -157,13 +157,13 @@ fn a_branch_that_was_left_does_not_come_back_by_itself() {
 fn without_a_session_undo_considers_what_commands_did() {
     let mut desk = Desk::new();
     desk.writes("one", "a", "1");
-    let next = desk.workspace().next_to_undo(None);
+    let next = desk.workspace().operations().next_to_undo(None);
     assert!(matches!(next, Err(OperationError::NewerInSession { .. })), "a client of the session made it: {next:?}");
     desk.bench.command(|root| std::fs::write(root.join("b"), "command").unwrap());
-    let command = desk.workspace().next_to_undo(None).unwrap();
+    let command = desk.workspace().operations().next_to_undo(None).unwrap();
     assert_eq!(command.kind, OperationKind::Exec);
     let turn = desk.writes("two", "c", "2");
-    match desk.workspace().next_to_undo(None) {
+    match desk.workspace().operations().next_to_undo(None) {
         Err(OperationError::NewerInSession { operations }) => {
             let ids: Vec<_> = operations.iter().map(|operation| operation.id).collect();
             assert_eq!(ids, [turn.operation, command.id], "both are told");
@@ -172,7 +172,7 @@ fn without_a_session_undo_considers_what_commands_did() {
     }
     assert!(matches!(desk.bench.undo(), Err(RewindError::Operation(OperationError::NewerInSession { .. }))));
     desk.close();
-    assert_eq!(desk.workspace().next_to_undo(None).unwrap().id, command.id, "nobody has it open any more");
+    assert_eq!(desk.workspace().operations().next_to_undo(None).unwrap().id, command.id, "nobody has it open any more");
     desk.bench.undo().unwrap();
     assert_eq!((desk.bench.read("b"), desk.bench.read("c").as_deref()), (None, Some("2")));
 }
@@ -183,7 +183,7 @@ fn a_rewind_that_a_command_made_is_undone_by_a_command() {
     let first = desk.writes("one", "a", "1");
     let request = RewindRequest { made_by: MadeBy::Command, ..desk.goal(first.prompt, Scope::Both) };
     desk.apply(&request).unwrap();
-    let next = desk.workspace().next_to_undo(None).unwrap();
+    let next = desk.workspace().operations().next_to_undo(None).unwrap();
     assert_eq!((next.kind, next.session), (OperationKind::Rewind, Some(desk.session)));
     desk.apply(&RewindRequest::new(Goal::Undo { operation: None, session: None })).unwrap();
     assert_eq!((desk.prompts(), desk.bench.read("a").as_deref()), (vec!["one".to_owned()], Some("1")));
@@ -198,7 +198,7 @@ fn a_turn_that_is_running_is_not_undone() {
     desk.say("two");
     let refused = desk.undo();
     assert!(matches!(refused, Err(RewindError::Operation(OperationError::Running { .. }))), "{refused:?}");
-    let operations = desk.workspace().operations().unwrap();
+    let operations = desk.workspace().operations().all().unwrap();
     assert_eq!(operations[0].state, OperationState::Running);
 }
 

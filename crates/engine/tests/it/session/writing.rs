@@ -2,8 +2,11 @@
 
 use std::process::Stdio;
 
+use retake_engine::operation::OperationState;
+use retake_engine::progress::NoProgress;
+use retake_engine::session::SessionError;
 use retake_engine::session::entry::{Body, EndReason, Outcome, Part};
-use retake_engine::{Durability, NoProgress, OperationState, SessionError, Workspace};
+use retake_engine::{Durability, Workspace};
 use retake_testkit::rerun;
 
 use super::{Desk, conversation, open};
@@ -15,13 +18,13 @@ const CHILD: &str = "session::writing::holds_a_session_open_in_a_child_process";
 fn there_is_one_writer_at_a_time() {
     let mut desk = Desk::new();
     let session = desk.session;
-    assert!(desk.workspace().is_live(session));
+    assert!(desk.workspace().sessions().is_live(session));
     let refused = open(&mut desk.bench, session);
     assert!(matches!(refused, Err(SessionError::Live { .. })), "{refused:?}");
     let other = conversation(&mut desk.bench);
     open(&mut desk.bench, other).unwrap();
     desk.close();
-    assert!(!desk.workspace().is_live(session));
+    assert!(!desk.workspace().sessions().is_live(session));
     open(&mut desk.bench, session).unwrap();
     let commands = desk.bench.session();
     let refused = open(&mut desk.bench, commands);
@@ -46,11 +49,11 @@ fn a_writer_in_another_process_counts_until_it_is_gone() {
         assert!(child.try_wait().unwrap().is_none(), "the other process ended");
         std::thread::yield_now();
     }
-    assert!(desk.workspace().is_live(session));
+    assert!(desk.workspace().sessions().is_live(session));
     assert!(matches!(open(&mut desk.bench, session), Err(SessionError::Live { .. })));
     child.kill().unwrap();
     child.wait().unwrap();
-    assert!(!desk.workspace().is_live(session));
+    assert!(!desk.workspace().sessions().is_live(session));
     open(&mut desk.bench, session).unwrap();
 }
 
@@ -60,8 +63,8 @@ fn holds_a_session_open_in_a_child_process() {
     let Some(root) = std::env::var_os("RETAKE_TEST_ROOT").map(std::path::PathBuf::from) else { return };
     let Ok(session) = std::env::var("RETAKE_TEST_SESSION") else { return };
     let workspace = Workspace::open(environment(&root, root.with_file_name("store"))).unwrap();
-    let session = workspace.resolve_session(&session).unwrap();
-    let _writer = workspace.open_session(session.id, session.at, &mut || [1; 10]).unwrap();
+    let session = workspace.sessions().resolve(&session).unwrap();
+    let _writer = workspace.sessions().open(session.id, session.at, &mut || [1; 10]).unwrap();
     std::fs::write(root.with_file_name("opened"), "").unwrap();
     // Until it is killed.
     std::io::read_to_string(std::io::stdin()).unwrap();
@@ -133,7 +136,7 @@ fn what_a_process_that_died_has_left_is_put_in_order() {
             "{body:?}"
         );
     }
-    let operation = desk.workspace().operations().unwrap().remove(0);
+    let operation = desk.workspace().operations().all().unwrap().remove(0);
     assert_eq!((operation.id, operation.state), (turn.operation, OperationState::Done));
     let settled = desk.conversation();
     desk.reopen();
@@ -150,21 +153,21 @@ fn what_a_tool_did_until_its_process_died_is_undone_with_the_turn() {
     let mut desk = Desk::new();
     let turn = desk.say("one");
     desk.reply("on it", 1);
-    let window = retake_engine::NewWindow {
+    let window = retake_engine::window::NewWindow {
         session: desk.session,
         turn: None,
         tool: "bash: work".to_owned(),
-        reach: retake_engine::Reach::Everything,
+        reach: retake_engine::window::Reach::Everything,
         declared: Vec::new(),
-        operation: retake_engine::PartOf::Turn(turn.operation),
+        operation: retake_engine::window::PartOf::Turn(turn.operation),
     };
     let new = crate::scanners::numbered(desk.bench.tick());
-    let began = desk.workspace().begin(window, new, &NoProgress).unwrap();
+    let began = desk.workspace().windows().begin(window, new, &NoProgress).unwrap();
     desk.bench.write("a", "half done");
     drop(began);
     desk.reopen();
     let new = crate::scanners::numbered(desk.bench.tick());
-    desk.workspace().settle(new, &NoProgress).unwrap().unwrap();
+    desk.workspace().windows().settle(new, &NoProgress).unwrap().unwrap();
     desk.undo().unwrap();
     assert_eq!((desk.bench.read("a").as_deref(), desk.prompts().len()), (Some("0"), 0));
 }
@@ -222,14 +225,14 @@ fn points_are_found_by_the_beginning_of_an_id_or_by_a_label() {
     let first = desk.writes("one", "a", "1");
     desk.writes("two", "a", "2");
     let text = first.prompt.to_string();
-    match desk.workspace().resolve_point(&text[..10], None).unwrap() {
-        retake_engine::Point::Entry { entry, checkpoint, .. } => {
+    match desk.workspace().sessions().resolve_point(&text[..10], None).unwrap() {
+        retake_engine::session::Point::Entry { entry, checkpoint, .. } => {
             assert_eq!(entry.id, first.prompt);
             assert!(checkpoint.is_some());
         }
-        retake_engine::Point::Checkpoint(other) => panic!("{other:?}"),
+        retake_engine::session::Point::Checkpoint(other) => panic!("{other:?}"),
     }
     let other = conversation(&mut desk.bench);
-    assert!(desk.workspace().resolve_point(&text, Some(other)).is_err(), "of that session only");
-    assert!(desk.workspace().resolve_point("feedfeedfeed", None).is_err());
+    assert!(desk.workspace().sessions().resolve_point(&text, Some(other)).is_err(), "of that session only");
+    assert!(desk.workspace().sessions().resolve_point("feedfeedfeed", None).is_err());
 }

@@ -1,10 +1,10 @@
 //! Rewinds, undos and redos of a story.
 
+use retake_engine::id::{EntryId, OperationId};
+use retake_engine::operation::{MadeBy, OperationError, OperationKind};
+use retake_engine::rewind::{Applied, Files, Goal, OnConflict, RewindError, RewindRequest};
 use retake_engine::session::entry::{Body, Entry, SummaryBy};
-use retake_engine::{
-    Applied, Discard, EntryId, Files, Goal, MadeBy, OnConflict, OperationError, OperationId, OperationKind,
-    RewindError, RewindRequest, Scope,
-};
+use retake_engine::session::{Discard, Scope};
 use retake_testkit::naive::force::Hand;
 
 use super::Manner;

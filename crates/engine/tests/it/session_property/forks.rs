@@ -3,11 +3,13 @@
 use std::collections::HashSet;
 use std::iter::successors;
 
+use retake_engine::Timestamp;
+use retake_engine::id::{EntryId, OperationId, SessionId};
+use retake_engine::operation::OperationKind;
+use retake_engine::progress::NoProgress;
+use retake_engine::rewind::{Applied, ForkUse, RewindError};
 use retake_engine::session::ForkError;
 use retake_engine::session::entry::{Body, Entry, SummaryBy};
-use retake_engine::{
-    Applied, EntryId, ForkUse, NoProgress, OperationId, OperationKind, RewindError, SessionId, Timestamp,
-};
 
 use super::model::{Op, Place, Session, head};
 use super::play::{Play, check, is_prompt};
@@ -135,7 +137,7 @@ impl Play<'_> {
             self.go_to(first);
         }
         let writer = open(&mut self.desk.bench, id).unwrap();
-        self.desk.workspace().delete_session(writer).unwrap();
+        self.desk.workspace().sessions_mut().delete(writer).unwrap();
         self.deleted(id);
     }
 
@@ -234,7 +236,7 @@ impl Play<'_> {
     /// Every other session is as it was left, or not there at all.
     pub(super) fn check_others(&self) -> Verdict {
         let workspace = &self.desk.bench.workspace;
-        let known = workspace.sessions().unwrap().len();
+        let known = workspace.sessions().all().unwrap().len();
         check("how many sessions there are", &known, &(self.model.shown().count() + 1))?;
         self.check_turns(&self.model.now)?;
         for other in &self.model.others {
@@ -243,7 +245,7 @@ impl Play<'_> {
                     .and_then(|()| self.check_turns(other))
                     .map_err(|report| format!("{report}\nin session {}", other.id))?;
             } else {
-                check("whether an undone fork is there", &workspace.conversation(other.id).is_ok(), &false)?;
+                check("whether an undone fork is there", &workspace.sessions().conversation(other.id).is_ok(), &false)?;
             }
         }
         Ok(())
@@ -252,7 +254,7 @@ impl Play<'_> {
     /// Cleans up `days` after everything happened.
     pub(super) fn collect(&mut self, days: i64) {
         let now = Timestamp(1_700_000_000_000 + days * DAY_MS);
-        self.desk.workspace().gc(now, &NoProgress).unwrap();
+        self.desk.workspace().maintenance_mut().gc(now, &NoProgress).unwrap();
     }
 
     /// When everything is older than what is kept, everything that was said is still there, and each session can be gone on with.
@@ -268,6 +270,6 @@ impl Play<'_> {
             self.go_to(id);
             self.check_session(&self.model.now)?;
         }
-        check("damage", &self.desk.workspace().check().unwrap().damage.len(), &0)
+        check("damage", &self.desk.workspace().maintenance().check().unwrap().damage.len(), &0)
     }
 }

@@ -19,7 +19,8 @@ mod view;
 use proptest::collection::vec;
 use proptest::prelude::{Strategy, any, prop_oneof};
 use proptest::strategy::Just;
-use retake_engine::{Discard, OnConflict, Scope};
+use retake_engine::rewind::OnConflict;
+use retake_engine::session::{Discard, Scope};
 
 use crate::cases;
 use crate::compare::Verdict;

@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+use retake_engine::id::{EntryId, OperationId, SessionId};
+use retake_engine::operation::OperationKind;
 use retake_engine::session::entry::{Block, Body, Entry, Part};
 use retake_engine::session::{Conversation, TurnSummary};
-use retake_engine::{EntryId, OperationId, OperationKind, SessionId};
 
 use super::timeline::{Files, Moment, Timeline};
 

@@ -3,9 +3,15 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use retake_engine::Durability;
+use retake_engine::checkpoint::Origin;
+use retake_engine::id::{EntryId, OperationId};
+use retake_engine::operation::{MadeBy, OperationKind};
+use retake_engine::progress::NoProgress;
+use retake_engine::rewind::Plan;
+use retake_engine::session::Scope;
 use retake_engine::session::entry::{Body, Entry, Part, SummaryBy, Usage};
-use retake_engine::session::{Conversation, Moment, NewEntry, Span};
-use retake_engine::{Durability, EntryId, MadeBy, NoProgress, OperationId, OperationKind, Origin, Plan, Scope};
+use retake_engine::session::{Conversation, EntryRange, Moment, NewEntry};
 
 use super::model::{Model, Op, Session, head};
 use super::tally::Met;
@@ -98,7 +104,7 @@ impl<'a> Play<'a> {
         check("what was said", &found.entries(), &self.model.now.entries.as_slice())?;
         check("the draft", &self.desk.draft(), &self.model.now.draft)?;
         check("the files", &on_disk(&self.desk.bench.root), self.model.files())?;
-        let stored = self.desk.bench.workspace.conversation(self.desk.session).unwrap();
+        let stored = self.desk.bench.workspace.sessions().conversation(self.desk.session).unwrap();
         check("the context", &stored.context(), &found.context())?;
         self.check_session(&self.model.now)?;
         self.check_others()?;
@@ -120,30 +126,30 @@ impl<'a> Play<'a> {
     /// What anybody can read of a session is what it should be.
     pub(super) fn check_session(&self, session: &Session) -> Verdict {
         let workspace = &self.desk.bench.workspace;
-        let found = workspace.conversation(session.id).map_err(|err| format!("ERROR: {err:?}"))?;
+        let found = workspace.sessions().conversation(session.id).map_err(|err| format!("ERROR: {err:?}"))?;
         check("what was said", &found.entries(), &session.entries.as_slice())?;
-        check("the draft", &workspace.draft(session.id).unwrap(), &session.draft)?;
+        check("the draft", &workspace.sessions().draft(session.id).unwrap(), &session.draft)?;
         check_told(&found, &session.entries)?;
         let mut prompts: Vec<_> = session.entries.iter().filter(|entry| is_prompt(entry)).map(|e| e.id).collect();
         prompts.reverse();
-        let targets = workspace.targets(session.id).unwrap();
+        let targets = workspace.sessions().targets(session.id).unwrap();
         check("targets", &targets.iter().map(|target| target.id).collect(), &prompts)?;
-        let outline = workspace.outline(session.id).unwrap();
+        let outline = workspace.sessions().outline(session.id).unwrap();
         check("how many prompts", &outline.prompts, &(prompts.len() as u64))?;
         check("the last entry", &outline.last, &session.entries.last().map(|entry| entry.at))?;
-        let tree = workspace.prompt_tree(session.id).unwrap().prompts;
+        let tree = workspace.sessions().prompt_tree(session.id).unwrap().prompts;
         let mut retained: Vec<_> = tree.iter().filter_map(|said| Some((said.number?, said.id))).collect();
         retained.sort_unstable();
         prompts.reverse();
         check("the trunk of the tree", &retained, &(1..).zip(prompts).collect())?;
-        let all = workspace.all_entries(session.id).unwrap();
+        let all = workspace.sessions().all_entries(session.id).unwrap();
         let said: Vec<_> = all.iter().filter(|entry| is_prompt(entry)).map(|entry| entry.id).collect();
         check("the whole tree", &tree.iter().map(|said| said.id).collect(), &said)
     }
 
     /// What the turns of a session did is known, and so are the files before them.
     pub(super) fn check_turns(&self, session: &Session) -> Verdict {
-        for target in self.desk.bench.workspace.targets(session.id).unwrap() {
+        for target in self.desk.bench.workspace.sessions().targets(session.id).unwrap() {
             check("targets with files", &target.has_files, &true)?;
             check("what a turn did", &target.files, &self.model.summaries[&target.id])?;
         }
@@ -153,8 +159,12 @@ impl<'a> Play<'a> {
         for target in self.desk.targets() {
             for scope in [Scope::Both, Scope::Conversation, Scope::Code] {
                 let request = self.desk.goal(target.id, scope);
-                let plan =
-                    self.desk.workspace().plan(&request, &NoProgress).map_err(|err| format!("ERROR: {err:?}"))?;
+                let plan = self
+                    .desk
+                    .workspace()
+                    .rewinds()
+                    .plan(&request, &NoProgress)
+                    .map_err(|err| format!("ERROR: {err:?}"))?;
                 let place = self.model.place(target.id).unwrap();
                 let expected = match scope {
                     Scope::Conversation => Vec::new(),
@@ -203,9 +213,9 @@ impl<'a> Play<'a> {
         let Some(at) = at.checked_rem(entries.len()) else { return Ok(()) };
         let id = entries[at];
         let span = match stretch {
-            Stretch::All => Span::All,
-            Stretch::From => Span::From(id),
-            Stretch::UpTo => Span::UpTo(id),
+            Stretch::All => EntryRange::All,
+            Stretch::From => EntryRange::From(id),
+            Stretch::UpTo => EntryRange::UpTo(id),
         };
         let Some((from, to)) = self.range(span)? else {
             self.met.add("summary: of nothing");
@@ -228,7 +238,7 @@ impl<'a> Play<'a> {
     }
 
     /// What a summary of `span` stands for, which is what it should.
-    pub(super) fn range(&mut self, span: Span) -> Result<Option<(EntryId, EntryId)>, String> {
+    pub(super) fn range(&mut self, span: EntryRange) -> Result<Option<(EntryId, EntryId)>, String> {
         let (found, expected) = (self.desk.conversation().range(span), view::range(&self.model.now.entries, span));
         check(&format!("the range of {span:?}"), &found, &expected)?;
         let is_summary = |entry: &Entry| matches!(entry.body, Body::Summary { .. });

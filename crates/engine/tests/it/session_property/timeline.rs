@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use retake_engine::{OperationId, SessionId};
+use retake_engine::id::{OperationId, SessionId};
 use retake_testkit::naive::force::{self, Hand, Recorded};
 
 use super::OURS;

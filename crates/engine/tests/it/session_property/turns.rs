@@ -2,12 +2,14 @@
 
 use std::path::Path;
 
+use retake_engine::checkpoint::Origin;
+use retake_engine::id::EntryId;
+use retake_engine::operation::{MadeBy, OperationKind};
 use retake_engine::session::context::RETAKE;
 use retake_engine::session::entry::{
     Block, Body, CallId, Details, EndReason, Entry, Outcome, Part, StopReason, SummaryBy, Todo, TodoState, Usage,
 };
-use retake_engine::session::{NewEntry, NewTurn, Span, TurnSummary};
-use retake_engine::{EntryId, MadeBy, OperationKind, Origin};
+use retake_engine::session::{EntryRange, NewEntry, NewTurn, TurnSummary};
 use retake_testkit::naive::force::Hand;
 
 use super::model::head;
@@ -115,8 +117,8 @@ impl Play<'_> {
     /// Makes room before the model is asked, as the agent does.
     fn compact(&mut self, turn: Turn, compact: Compact) -> Verdict {
         let span = match compact {
-            Compact::Before => Span::UpTo(turn.prompt),
-            Compact::Since => Span::After(turn.prompt),
+            Compact::Before => EntryRange::UpTo(turn.prompt),
+            Compact::Since => EntryRange::After(turn.prompt),
         };
         let Some((from, to)) = self.range(span)? else { return Ok(()) };
         self.met.add(match compact {

@@ -7,8 +7,8 @@
 
 use std::ops::RangeInclusive;
 
-use retake_engine::EntryId;
-use retake_engine::session::Span;
+use retake_engine::id::EntryId;
+use retake_engine::session::EntryRange;
 use retake_engine::session::context::{Context, Message, RETAKE};
 use retake_engine::session::entry::{Block, Body, CallId, Details, Entry, Outcome, Part, SummaryBy};
 
@@ -179,19 +179,19 @@ fn round_end(entries: &[Entry], mut at: usize) -> usize {
 }
 
 /// What a summary of `span` should stand for.
-pub(super) fn range(entries: &[Entry], span: Span) -> Option<(EntryId, EntryId)> {
+pub(super) fn range(entries: &[Entry], span: EntryRange) -> Option<(EntryId, EntryId)> {
     let is_prompt = |at: usize| matches!(entries[at].body, Body::Prompt { .. });
     let (mut from, mut end) = match span {
-        Span::All => (0, entries.len()),
-        Span::From(id) => match position(entries, id) {
+        EntryRange::All => (0, entries.len()),
+        EntryRange::From(id) => match position(entries, id) {
             at if is_prompt(at) => (at, entries.len()),
             at => (round_end(entries, at) + 1, entries.len()),
         },
-        Span::UpTo(id) => match position(entries, id) {
+        EntryRange::UpTo(id) => match position(entries, id) {
             at if is_prompt(at) => (0, at),
             at => (0, round_end(entries, at) + 1),
         },
-        Span::After(id) => (position(entries, id) + 1, entries.len()),
+        EntryRange::After(id) => (position(entries, id) + 1, entries.len()),
     };
     let seen = seen(entries);
     loop {

@@ -12,8 +12,9 @@ use ratatui::layout::Rect;
 use retake_agent::contract::{Event, EventKind, Query, Question, Refusal, Reply, Rule, State};
 use retake_agent::view::View;
 use retake_engine::Timestamp;
+use retake_engine::id::EntryId;
 use retake_engine::session::entry::{
-    Block, Body, CallId, EndReason, Entry, EntryId, Outcome, Part, StopReason, Todo, TodoState, Usage,
+    Block, Body, CallId, EndReason, Entry, Outcome, Part, StopReason, Todo, TodoState, Usage,
 };
 
 use super::{App, Asked, Effect, Input};

@@ -4,7 +4,7 @@ use retake_agent::contract::{
     Action, Change, ChangeGoal, Command, DiffOf, Extent, Query, Reason, SeenHead, WhileRunning,
 };
 use retake_agent::rewind_document::{Bytes, ConflictFacts, File, NotRestoredFacts, RewindDocument};
-use retake_engine::{Conflict, LedgerItem, Means, OnConflict};
+use retake_engine::rewind::{Conflict, LedgerItem, Means, OnConflict};
 
 use super::*;
 use crate::app::{MainView, NextSession};

@@ -4,7 +4,8 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use retake_agent::view::View;
 use retake_engine::Timestamp;
-use retake_engine::session::entry::{Block, Body, CallId, EndReason, Entry, EntryId, Outcome, Part, StopReason, Usage};
+use retake_engine::id::EntryId;
+use retake_engine::session::entry::{Block, Body, CallId, EndReason, Entry, Outcome, Part, StopReason, Usage};
 
 use crate::theme::{Colours, Theme};
 use crate::transcript::Transcript;

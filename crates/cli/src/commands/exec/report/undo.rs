@@ -4,10 +4,10 @@
 
 use std::collections::BTreeSet;
 
-use retake_engine::{
-    Conflict, Goal, NoProgress, Plan, PlannedPath, RewindRequest, StoreError, UncapturedChange, Workspace,
-    WorkspacePath,
-};
+use retake_engine::progress::NoProgress;
+use retake_engine::rewind::{Conflict, Goal, Plan, PlannedPath, RewindRequest};
+use retake_engine::snapshot::UncapturedChange;
+use retake_engine::{StoreError, Workspace, WorkspacePath};
 
 use super::{KEEPING, RanCommand, way_back};
 
@@ -26,7 +26,7 @@ impl Undo {
     /// The plan of the undo of `ran`; `None` if it cannot be undone by itself.
     pub fn plan(workspace: &Workspace, ran: &RanCommand) -> Option<Self> {
         let goal = Goal::Undo { operation: Some(ran.operation), session: None };
-        workspace.plan(&RewindRequest::new(goal), &NoProgress).ok().map(Self)
+        workspace.rewinds().plan(&RewindRequest::new(goal), &NoProgress).ok().map(Self)
     }
 
     fn planned(&self, path: &WorkspacePath) -> Option<&PlannedPath> {

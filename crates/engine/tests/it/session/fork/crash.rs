@@ -3,10 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use retake_engine::id::{CheckpointId, EntryId, OperationId, SessionId};
+use retake_engine::operation::MadeBy;
+use retake_engine::progress::NoProgress;
+use retake_engine::rewind::{Goal, RewindRequest};
 use retake_engine::session::{ForkError, NewFork};
-use retake_engine::{
-    CheckpointId, EntryId, Goal, MadeBy, NoProgress, OperationId, RewindRequest, SessionId, Timestamp, Workspace,
-};
+use retake_engine::{Timestamp, Workspace};
 use retake_testkit::{Killer, Lasting, Scratch, rerun};
 
 use super::super::Desk;
@@ -85,9 +87,9 @@ impl Scene {
 
     /// Which sessions there are, and what was said in each.
     fn state(&self, workspace: &Workspace) -> Vec<(SessionId, Vec<String>, usize)> {
-        let sessions = workspace.sessions().unwrap().into_iter();
+        let sessions = workspace.sessions().all().unwrap().into_iter();
         let said = sessions.map(|session| {
-            let conversation = workspace.conversation(session.id).unwrap();
+            let conversation = workspace.sessions().conversation(session.id).unwrap();
             let notes = conversation.entries().len();
             (session.id, prompts(&conversation), notes)
         });
@@ -97,10 +99,10 @@ impl Scene {
 
 fn act(place: &Path, workspace: &mut Workspace, session: SessionId, prompt: EntryId, deed: Deed) {
     match deed {
-        Deed::Fork => drop(workspace.fork(session, prompt, &new_fork(), &NoProgress).unwrap()),
+        Deed::Fork => drop(workspace.sessions_mut().fork(session, prompt, &new_fork(), &NoProgress).unwrap()),
         Deed::Elsewhere => {
             let made = place.join("made");
-            drop(workspace.fork_elsewhere(session, prompt, &made, &new_fork(), &NoProgress).unwrap());
+            drop(workspace.sessions_mut().fork_to_directory(session, prompt, &made, &new_fork(), &NoProgress).unwrap());
         }
         Deed::Undo | Deed::Redo => {
             let goal = match deed {
@@ -108,11 +110,11 @@ fn act(place: &Path, workspace: &mut Workspace, session: SessionId, prompt: Entr
                 _ => Goal::Redo { session: None },
             };
             let new = identities(if deed == Deed::Undo { 200 } else { 300 });
-            drop(workspace.apply(&RewindRequest::new(goal), None, &new, &NoProgress).unwrap());
+            drop(workspace.rewinds_mut().apply(&RewindRequest::new(goal), None, &new, &NoProgress).unwrap());
         }
         Deed::Delete => {
-            let writer = workspace.open_session(session, Timestamp(400), &mut || [4; 10]).unwrap();
-            workspace.delete_session(writer).unwrap();
+            let writer = workspace.sessions().open(session, Timestamp(400), &mut || [4; 10]).unwrap();
+            workspace.sessions_mut().delete(writer).unwrap();
         }
     }
 }
@@ -123,7 +125,7 @@ fn child() {
     let Some(place) = std::env::var_os("RETAKE_CRASH_SCENE").map(PathBuf::from) else { return };
     let Ok(deed) = std::env::var("RETAKE_CRASH_DEED") else { return };
     let mut workspace = workspace(&place);
-    let session = workspace.resolve_session(&std::env::var("RETAKE_CRASH_SESSION").unwrap()).unwrap().id;
+    let session = workspace.sessions().resolve(&std::env::var("RETAKE_CRASH_SESSION").unwrap()).unwrap().id;
     let prompt = std::env::var("RETAKE_CRASH_PROMPT").unwrap().parse().unwrap();
     let deeds = [Deed::Fork, Deed::Undo, Deed::Redo, Deed::Delete, Deed::Elsewhere];
     let deed = deeds.into_iter().find(|known| format!("{known:?}") == deed).unwrap();
@@ -145,7 +147,7 @@ fn assert_all_or_nothing(deed: Deed, at_least: u64) {
         let workspace = workspace(scene.scratch.path());
         let now = scene.state(&workspace);
         assert!(now == before || now == after, "{deed:?} at step {step}: {now:?}");
-        assert!(workspace.check().unwrap().damage.is_empty());
+        assert!(workspace.maintenance().check().unwrap().damage.is_empty());
         outcomes.push(now == after);
     });
     assert!(steps >= at_least, "only {steps} steps");
@@ -183,12 +185,12 @@ fn a_crash_in_a_fork_elsewhere_changes_nothing_here_and_it_can_be_made_again() {
         let mut workspace = workspace(scene.scratch.path());
         assert_eq!(scene.state(&workspace), before, "at step {step}");
         let (other, new) = (scene.scratch.path().join("other"), new_fork());
-        workspace.fork_elsewhere(scene.session, scene.prompt, &other, &new, &NoProgress).unwrap();
+        workspace.sessions_mut().fork_to_directory(scene.session, scene.prompt, &other, &new, &NoProgress).unwrap();
         std::fs::remove_dir_all(&other).unwrap();
         // What it has left can be deleted, and then the same place is as good as before, unless the fork was made there.
         let made = scene.scratch.path().join("made");
         std::fs::remove_dir_all(&made).ok();
-        match workspace.fork_elsewhere(scene.session, scene.prompt, &made, &new, &NoProgress) {
+        match workspace.sessions_mut().fork_to_directory(scene.session, scene.prompt, &made, &new, &NoProgress) {
             Ok(_) => again += 1,
             Err(ForkError::BadDirectory { why, .. }) => assert!(why.contains("a history of that place"), "{why}"),
             Err(err) => panic!("at step {step}: {err}"),

@@ -6,9 +6,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use retake_engine::session::entry::{Body, EntryId, Part};
+use retake_engine::id::EntryId;
+use retake_engine::progress::{NoProgress, Progress, Step};
+use retake_engine::session::entry::{Body, Part};
 use retake_engine::session::{ForkError, ForkedElsewhere};
-use retake_engine::{NoProgress, Progress, Scope, SessionWriter, Side, Step, Timestamp, Workspace, WorkspacePath};
+use retake_engine::session::{Scope, SessionWriter};
+use retake_engine::view::Side;
+use retake_engine::{Timestamp, Workspace, WorkspacePath};
 
 use super::super::{Desk, open};
 use super::{new_fork, notes, prompts};
@@ -16,7 +20,7 @@ use crate::scanners::environment;
 
 fn fork(desk: &mut Desk, entry: EntryId, directory: &Path) -> Result<ForkedElsewhere, ForkError> {
     let new = new_fork(desk);
-    desk.bench.workspace.fork_elsewhere(desk.session, entry, directory, &new, &NoProgress)
+    desk.bench.workspace.sessions_mut().fork_to_directory(desk.session, entry, directory, &new, &NoProgress)
 }
 
 fn fork_to(desk: &mut Desk, entry: EntryId, name: &str) -> Result<ForkedElsewhere, ForkError> {
@@ -76,15 +80,15 @@ fn files_of_that_point_are_laid_out_exactly() {
         fs::remove_file(root.join("binary")).unwrap();
         fs::write(root.join("a"), "later").unwrap();
     });
-    let before = (desk.conversation(), tree(&desk.bench.root), desk.bench.workspace.operations().unwrap());
+    let before = (desk.conversation(), tree(&desk.bench.root), desk.bench.workspace.operations().all().unwrap());
     let forked = fork_to(&mut desk, end, "made").unwrap();
     assert_eq!(tree(&forked.root), expected);
-    let after = (desk.conversation(), tree(&desk.bench.root), desk.bench.workspace.operations().unwrap());
+    let after = (desk.conversation(), tree(&desk.bench.root), desk.bench.workspace.operations().all().unwrap());
     assert_eq!(after, before, "here everything is as it was");
     let there = workspace(&desk, &forked.root);
-    let newest = there.checkpoints().unwrap().remove(0);
+    let newest = there.checkpoints().all().unwrap().remove(0);
     assert_eq!(newest.snapshot, forked.checkpoint.snapshot);
-    assert_eq!(prompts(&there.conversation(forked.session).unwrap()), ["make odd things"]);
+    assert_eq!(prompts(&there.sessions().conversation(forked.session).unwrap()), ["make odd things"]);
     let empty = fork_to(&mut desk, first.prompt, "empty").unwrap();
     assert_eq!(tree(&empty.root).len(), 1, "before the first prompt there was one file");
     assert_eq!(empty.draft, [Part::text("make odd things")]);
@@ -100,17 +104,20 @@ fn what_was_said_goes_on_there_by_itself() {
     let second = desk.writes("two", "a", "2");
     let forked = fork_to(&mut desk, second.prompt, "made").unwrap();
     let there = workspace(&desk, &forked.root);
-    let said = there.conversation(forked.session).unwrap();
+    let said = there.sessions().conversation(forked.session).unwrap();
     assert_eq!(said.entries()[..kept.entries().len()], *kept.entries(), "the same entries");
     assert_eq!(notes(&said), [Vec::<String>::new()], "and a note of where it is now");
     let Body::Note { text, .. } = &said.entries().last().unwrap().body else { panic!("no note") };
     assert!(text.contains(&forked.root.display().to_string()), "{text}");
-    assert_eq!((forked.title.as_str(), there.draft(forked.session).unwrap()), ("one", vec![Part::text("two")]));
-    let known = there.sessions().unwrap().remove(0);
+    assert_eq!(
+        (forked.title.as_str(), there.sessions().draft(forked.session).unwrap()),
+        ("one", vec![Part::text("two")])
+    );
+    let known = there.sessions().all().unwrap().remove(0);
     let from = known.forked_from.unwrap();
     assert_eq!((from.session, from.entry), (desk.session, Some(second.prompt)));
     assert_eq!(from.root, Some(desk.bench.root.clone()));
-    let here = desk.bench.workspace.sessions().unwrap().remove(0);
+    let here = desk.bench.workspace.sessions().all().unwrap().remove(0);
     assert_eq!(here.forked_from, None);
     let [elsewhere] = here.forks_elsewhere.as_slice() else { panic!("{here:?}") };
     assert_eq!((elsewhere.session, elsewhere.entry), (forked.session, Some(second.prompt)));
@@ -234,12 +241,13 @@ fn what_is_cancelled_leaves_nothing() {
         }
         let new = new_fork(&mut desk);
         let progress = Cancelling(if entry == end { 7 } else { 0 }.into());
-        let cancelled = desk.bench.workspace.fork_elsewhere(desk.session, entry, &place, &new, &progress);
+        let cancelled =
+            desk.bench.workspace.sessions_mut().fork_to_directory(desk.session, entry, &place, &new, &progress);
         assert!(matches!(cancelled, Err(ForkError::Cancelled)), "{cancelled:?}");
         assert_eq!(place.exists(), !is_new);
         fs::remove_dir(&place).ok();
     }
-    assert_eq!(desk.bench.workspace.sessions().unwrap()[0].forks_elsewhere, []);
+    assert_eq!(desk.bench.workspace.sessions().all().unwrap()[0].forks_elsewhere, []);
     fork_to(&mut desk, end, "made").unwrap();
 }
 
@@ -287,7 +295,8 @@ fn what_somebody_put_there_meanwhile_is_left_alone() {
             *edited.lock().unwrap() = Some(path);
         };
         let progress = Meddling { steps: 9.into(), deed: &deed, cancels: true };
-        let cancelled = desk.bench.workspace.fork_elsewhere(desk.session, end, &place, &new, &progress);
+        let cancelled =
+            desk.bench.workspace.sessions_mut().fork_to_directory(desk.session, end, &place, &new, &progress);
         assert!(matches!(cancelled, Err(ForkError::Cancelled)), "{cancelled:?}");
         let left: Vec<PathBuf> = tree(&place).into_iter().map(|(path, ..)| place.join(path)).collect();
         let edited = edited.lock().unwrap().clone().unwrap();
@@ -312,16 +321,17 @@ fn of_two_forks_into_one_directory_one_is_refused() {
     let here = desk.bench.root.clone();
     let deed = || {
         let mut other = Workspace::open(environment(&here, there.clone())).unwrap();
-        let refused = other.fork_elsewhere(session, end, &place, &second, &NoProgress);
+        let refused = other.sessions_mut().fork_to_directory(session, end, &place, &second, &NoProgress);
         assert!(
             matches!(refused, Err(ForkError::BadDirectory { why, .. }) if why.contains("another fork")),
             "{refused:?}"
         );
     };
     let progress = Meddling { steps: 1.into(), deed: &deed, cancels: false };
-    let forked = desk.bench.workspace.fork_elsewhere(session, end, &place, &first, &progress).unwrap();
+    let forked =
+        desk.bench.workspace.sessions_mut().fork_to_directory(session, end, &place, &first, &progress).unwrap();
     assert_eq!(tree(&forked.root), tree(&desk.bench.root));
-    assert_eq!(prompts(&workspace(&desk, &forked.root).conversation(forked.session).unwrap()), ["one"]);
+    assert_eq!(prompts(&workspace(&desk, &forked.root).sessions().conversation(forked.session).unwrap()), ["one"]);
 }
 
 #[test]
@@ -332,10 +342,10 @@ fn the_files_are_those_of_the_store_not_of_the_disk() {
     let forked = fork_to(&mut desk, turn.prompt, "made").unwrap();
     assert_eq!(fs::read(forked.root.join("a")).unwrap(), b"0");
     let there = workspace(&desk, &forked.root);
-    let newest = there.checkpoints().unwrap().remove(0);
+    let newest = there.checkpoints().all().unwrap().remove(0);
     let path = WorkspacePath::parse(b"a").unwrap();
     assert!(there.entry(&Side::Stored(newest.snapshot), &path).unwrap().is_some());
     let mut random = || [1; 10];
-    let writer: SessionWriter = there.open_session(forked.session, Timestamp(1), &mut random).unwrap();
+    let writer: SessionWriter = there.sessions().open(forked.session, Timestamp(1), &mut random).unwrap();
     assert_eq!(writer.draft(), [Part::text("one")]);
 }

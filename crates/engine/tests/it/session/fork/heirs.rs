@@ -1,6 +1,9 @@
 //! What stays when a session with forks is deleted, discarded or grows old.
 
-use retake_engine::{Discard, Files, Goal, OperationError, RewindError, RewindRequest, Scope, SessionId};
+use retake_engine::id::SessionId;
+use retake_engine::operation::OperationError;
+use retake_engine::rewind::{Files, Goal, RewindError, RewindRequest};
+use retake_engine::session::{Discard, Scope};
 
 use super::super::care::collect;
 use super::super::{Desk, open};
@@ -8,7 +11,7 @@ use super::prompts;
 
 fn delete(desk: &mut Desk, session: SessionId) -> retake_engine::session::Deleted {
     let writer = open(&mut desk.bench, session).unwrap();
-    desk.workspace().delete_session(writer).unwrap()
+    desk.workspace().sessions_mut().delete(writer).unwrap()
 }
 
 #[test]
@@ -18,18 +21,18 @@ fn a_fork_outlives_what_it_was_forked_from() {
     let second = desk.writes("two", "b", "2");
     let third = desk.writes("three", "c", "3");
     let forked = desk.fork(third.prompt).unwrap();
-    let (said, targets) = (desk.said(forked.session), desk.workspace().targets(forked.session).unwrap());
+    let (said, targets) = (desk.said(forked.session), desk.workspace().sessions().targets(forked.session).unwrap());
     desk.close();
     let parent = desk.session;
     let deleted = delete(&mut desk, parent);
     assert!(deleted.entries > 0 && deleted.checkpoints > 0, "what only it needs goes: {deleted:?}");
-    assert!(desk.workspace().conversation(parent).is_err());
+    assert!(desk.workspace().sessions().conversation(parent).is_err());
     assert_eq!(desk.said(forked.session), said);
-    assert_eq!(desk.workspace().targets(forked.session).unwrap(), targets, "with files and all");
-    assert!(desk.workspace().resolve_point(&third.prompt.to_string(), None).is_err());
-    let point = desk.workspace().resolve_point(&second.prompt.to_string(), None).unwrap();
-    assert!(matches!(point, retake_engine::Point::Entry { session, .. } if session == forked.session));
-    let sessions = desk.workspace().sessions().unwrap();
+    assert_eq!(desk.workspace().sessions().targets(forked.session).unwrap(), targets, "with files and all");
+    assert!(desk.workspace().sessions().resolve_point(&third.prompt.to_string(), None).is_err());
+    let point = desk.workspace().sessions().resolve_point(&second.prompt.to_string(), None).unwrap();
+    assert!(matches!(point, retake_engine::session::Point::Entry { session, .. } if session == forked.session));
+    let sessions = desk.workspace().sessions().all().unwrap();
     let heir = sessions.iter().find(|session| session.id == forked.session).unwrap();
     assert_eq!(heir.forked_from, None, "there is nothing that it could name");
     desk.session = forked.session;
@@ -39,7 +42,7 @@ fn a_fork_outlives_what_it_was_forked_from() {
     assert_eq!((read("a").as_deref(), read("b"), read("c")), (Some("0"), None, None), "what was ours still is");
     desk.undo().unwrap();
     assert_eq!(desk.prompts(), ["one", "two"]);
-    assert!(desk.workspace().check().unwrap().damage.is_empty());
+    assert!(desk.workspace().maintenance().check().unwrap().damage.is_empty());
 }
 
 #[test]
@@ -61,10 +64,10 @@ fn several_forks_outlive_it_and_none_owns_what_another_did() {
     desk.close();
     let all = [early.session, late.session, again.session];
     let said = all.map(|session| desk.said(session));
-    let targets = all.map(|session| desk.bench.workspace.targets(session).unwrap());
+    let targets = all.map(|session| desk.bench.workspace.sessions().targets(session).unwrap());
     delete(&mut desk, parent);
     assert_eq!(all.map(|session| desk.said(session)), said);
-    assert_eq!(all.map(|session| desk.bench.workspace.targets(session).unwrap()), targets);
+    assert_eq!(all.map(|session| desk.bench.workspace.sessions().targets(session).unwrap()), targets);
     desk.session = late.session;
     desk.reopen();
     desk.rewind(first.prompt, Scope::Code).unwrap();
@@ -74,7 +77,7 @@ fn several_forks_outlive_it_and_none_owns_what_another_did() {
     delete(&mut desk, early.session);
     assert_eq!([late.session, again.session].map(|session| prompts(&desk.said(session)).len()), [3, 0]);
     delete(&mut desk, late.session);
-    assert!(desk.workspace().sessions().unwrap().iter().any(|session| session.id == again.session));
+    assert!(desk.workspace().sessions().all().unwrap().iter().any(|session| session.id == again.session));
 }
 
 #[test]
@@ -94,8 +97,12 @@ fn each_fork_still_takes_back_all_that_was_its_past() {
     for (session, past) in forks.into_iter().zip(past) {
         desk.session = session;
         desk.reopen();
-        let plan =
-            desk.bench.workspace.plan(&desk.goal(first.prompt, Scope::Code), &retake_engine::NoProgress).unwrap();
+        let plan = desk
+            .bench
+            .workspace
+            .rewinds()
+            .plan(&desk.goal(first.prompt, Scope::Code), &retake_engine::progress::NoProgress)
+            .unwrap();
         let paths: Vec<String> = plan.paths.iter().map(|path| path.path.display().to_string()).collect();
         assert_eq!((paths, plan.conflicts().count()), (past.iter().map(|name| (*name).to_owned()).collect(), 0));
         assert!(desk.targets().iter().all(|target| target.files.added + target.files.modified == 1));
@@ -134,7 +141,8 @@ fn deleting_a_fork_leaves_what_it_was_forked_from() {
     let mut desk = Desk::new();
     desk.writes("one", "a", "1");
     let second = desk.writes("two", "b", "2");
-    let before = (desk.conversation(), desk.targets(), desk.bench.workspace.all_entries(desk.session).unwrap());
+    let before =
+        (desk.conversation(), desk.targets(), desk.bench.workspace.sessions().all_entries(desk.session).unwrap());
     let forked = desk.fork(second.prompt).unwrap();
     let (parent, writer) = desk.move_to(forked.session);
     desk.writes("other", "c", "3");
@@ -143,7 +151,7 @@ fn deleting_a_fork_leaves_what_it_was_forked_from() {
     desk.session = parent;
     drop(writer);
     desk.reopen();
-    let now = (desk.conversation(), desk.targets(), desk.bench.workspace.all_entries(desk.session).unwrap());
+    let now = (desk.conversation(), desk.targets(), desk.bench.workspace.sessions().all_entries(desk.session).unwrap());
     assert_eq!(now, before);
     desk.undo().unwrap();
     assert_eq!(desk.prompts(), ["one"], "the fork is nothing to undo any more");
@@ -172,7 +180,7 @@ fn retention_takes_nothing_that_a_fork_needs() {
     assert_eq!(desk.said(undone.session), said);
     delete(&mut desk, undone.session);
     collect(&mut desk, 100);
-    let left = desk.bench.workspace.all_entries(desk.session).unwrap();
+    let left = desk.bench.workspace.sessions().all_entries(desk.session).unwrap();
     assert!(left.iter().all(|entry| entry.id != first.prompt), "now nobody needs it");
 }
 
@@ -189,14 +197,14 @@ fn what_a_fork_needs_is_not_discarded_and_that_is_said() {
     let goal = |entry| Goal::Entry { session: desk.session, entry, scope: Scope::Conversation, files, discard };
     let (all, some) = (RewindRequest::new(goal(second.prompt)), RewindRequest::new(goal(third.prompt)));
     let kept_for = |desk: &Desk, request: &RewindRequest| {
-        let plan = desk.bench.workspace.plan(request, &retake_engine::NoProgress).unwrap();
+        let plan = desk.bench.workspace.rewinds().plan(request, &retake_engine::progress::NoProgress).unwrap();
         plan.conversation.unwrap().kept_for
     };
     assert_eq!(kept_for(&desk, &some), Vec::<String>::new());
     assert_eq!(kept_for(&desk, &all), [forked.session.to_string()]);
     desk.apply(&all).unwrap();
     assert_eq!(desk.said(forked.session), said);
-    assert!(desk.workspace().resolve_point(&third.prompt.to_string(), None).is_err(), "the rest goes");
+    assert!(desk.workspace().sessions().resolve_point(&third.prompt.to_string(), None).is_err(), "the rest goes");
     assert!(matches!(desk.undo(), Err(RewindError::Discarded { .. })));
     assert_eq!(desk.prompts(), ["one"], "for this session it is final");
     assert_eq!(desk.said(forked.session), said);
@@ -217,7 +225,8 @@ fn nothing_that_was_said_stays_in_what_a_fork_has_left() {
     let parent = desk.session;
     delete(&mut desk, parent);
     delete(&mut desk, forked.session);
-    let notes: Vec<_> = desk.workspace().checkpoints().unwrap().into_iter().filter_map(|point| point.note).collect();
+    let notes: Vec<_> =
+        desk.workspace().checkpoints().all().unwrap().into_iter().filter_map(|point| point.note).collect();
     assert!(notes.iter().all(|note| !note.contains("SECRETWORD")), "{notes:?}");
     let store = desk.workspace().store_dir().to_owned();
     for entry in std::fs::read_dir(store).unwrap().map(Result::unwrap).filter(|entry| entry.path().is_file()) {
@@ -243,9 +252,9 @@ fn undone_forks_that_go_with_a_session_are_told() {
         desk.undo_of(fork.operation).unwrap();
     }
     desk.close();
-    assert_eq!(desk.workspace().undone_forks(kept.session).unwrap(), []);
+    assert_eq!(desk.workspace().sessions().undone_forks(kept.session).unwrap(), []);
     let expected = [undone.session, below.session];
-    assert_eq!(desk.workspace().undone_forks(parent).unwrap(), expected, "before");
+    assert_eq!(desk.workspace().sessions().undone_forks(parent).unwrap(), expected, "before");
     let deleted = delete(&mut desk, parent);
     assert_eq!(deleted.undone_forks, expected, "and after");
     assert!(deleted.entries > 0, "what was said in them is counted: {deleted:?}");
@@ -267,16 +276,20 @@ fn each_fork_inherits_only_what_its_own_conversation_holds() {
     let state = |desk: &Desk| {
         let workspace = &desk.bench.workspace;
         all.map(|session| {
-            (desk.said(session), workspace.targets(session).unwrap(), workspace.all_entries(session).unwrap())
+            (
+                desk.said(session),
+                workspace.sessions().targets(session).unwrap(),
+                workspace.sessions().all_entries(session).unwrap(),
+            )
         })
     };
     let before = state(&desk);
     let parent = desk.session;
     delete(&mut desk, parent);
     assert_eq!(state(&desk), before, "all that each of them knows");
-    let sessions = desk.workspace().sessions().unwrap();
+    let sessions = desk.workspace().sessions().all().unwrap();
     let from = |id| sessions.iter().find(|session| session.id == id).unwrap().forked_from.clone();
-    let parted = |id| from(id).map(|from: retake_engine::ForkedFrom| (from.session, from.entry));
+    let parted = |id| from(id).map(|from: retake_engine::session::ForkedFrom| (from.session, from.entry));
     assert_eq!((from(early), parted(late)), (None, Some((early, Some(first_end)))));
     assert_eq!(parted(latest), Some((late, Some(second.prompt))), "before that prompt, as ever");
     desk.session = early;
@@ -299,8 +312,8 @@ fn each_fork_inherits_only_what_its_own_conversation_holds() {
     delete(&mut desk, late);
     delete(&mut desk, early);
     assert_eq!(
-        (desk.said(latest), desk.workspace().targets(latest).unwrap()),
+        (desk.said(latest), desk.workspace().sessions().targets(latest).unwrap()),
         (before[2].0.clone(), before[2].1.clone())
     );
-    assert!(desk.workspace().check().unwrap().damage.is_empty());
+    assert!(desk.workspace().maintenance().check().unwrap().damage.is_empty());
 }

@@ -1,6 +1,7 @@
 //! Whose changes a fork takes back: those of the session that it was forked from, until then.
 
-use retake_engine::{Conflict, OnConflict, RewindError, RewindRequest, Scope};
+use retake_engine::rewind::{Conflict, OnConflict, RewindError, RewindRequest};
+use retake_engine::session::Scope;
 
 use super::super::Desk;
 
@@ -10,29 +11,29 @@ fn inherited_prompts_are_targets_with_all_that_is_known_of_them() {
     let first = desk.writes("one", "a", "1");
     let second = desk.writes("two", "dir-b", "2");
     let third = desk.writes("three", "c", "3");
-    let point = desk.workspace().resolve_point(&second.prompt.to_string(), None).unwrap();
-    desk.workspace().set_label(point.checkpoint_id().unwrap(), Some("here")).unwrap();
+    let point = desk.workspace().sessions().resolve_point(&second.prompt.to_string(), None).unwrap();
+    desk.workspace().checkpoints_mut().set_label(point.checkpoint_id().unwrap(), Some("here")).unwrap();
     let known: Vec<_> = desk.targets().into_iter().filter(|target| target.id != third.prompt).collect();
     let forked = desk.fork(third.prompt).unwrap();
-    assert_eq!(desk.workspace().targets(forked.session).unwrap(), known);
+    assert_eq!(desk.workspace().sessions().targets(forked.session).unwrap(), known);
     assert!(known.iter().all(|target| target.has_files && target.files.tools == ["bash: work"]));
     let again = desk.fork_of(forked.session, second.prompt).unwrap();
-    assert_eq!(desk.workspace().targets(again.session).unwrap(), known[1..]);
+    assert_eq!(desk.workspace().sessions().targets(again.session).unwrap(), known[1..]);
     let search = |query: &str| -> Vec<_> {
-        let found = desk.bench.workspace.search(forked.session, query).unwrap();
+        let found = desk.bench.workspace.sessions().search(forked.session, query).unwrap();
         found.into_iter().map(|target| target.id).collect()
     };
     assert_eq!(search("dir-b"), [second.prompt], "by a path");
     assert_eq!(search("ONE"), [first.prompt]);
     assert_eq!(search("HERE"), [second.prompt]);
     assert_eq!(search("three"), []);
-    let point = desk.bench.workspace.resolve_point(&first.prompt.to_string(), Some(forked.session)).unwrap();
-    let retake_engine::Point::Entry { session, .. } = point else { panic!("{point:?}") };
+    let point = desk.bench.workspace.sessions().resolve_point(&first.prompt.to_string(), Some(forked.session)).unwrap();
+    let retake_engine::session::Point::Entry { session, .. } = point else { panic!("{point:?}") };
     assert_eq!(session, forked.session, "in the session that was named");
-    let by_label = desk.bench.workspace.resolve_point("here", Some(forked.session)).unwrap();
-    let retake_engine::Point::Entry { session, .. } = by_label else { panic!("{by_label:?}") };
+    let by_label = desk.bench.workspace.sessions().resolve_point("here", Some(forked.session)).unwrap();
+    let retake_engine::session::Point::Entry { session, .. } = by_label else { panic!("{by_label:?}") };
     assert_eq!(session, forked.session);
-    let other = desk.bench.workspace.resolve_point(&third.prompt.to_string(), Some(forked.session));
+    let other = desk.bench.workspace.sessions().resolve_point(&third.prompt.to_string(), Some(forked.session));
     assert!(other.is_err(), "it is not in the fork");
 }
 
@@ -117,7 +118,7 @@ fn in_a_fork_one_can_go_back_and_forth_between_inherited_prompts() {
     let whole = desk.conversation();
     desk.rewind(first.prompt, Scope::Conversation).unwrap();
     desk.writes("instead", "b", "1");
-    let entries = desk.bench.workspace.all_entries(forked.session).unwrap();
+    let entries = desk.bench.workspace.sessions().all_entries(forked.session).unwrap();
     assert!(entries.iter().any(|entry| entry.id == second.prompt), "what was left behind is listed");
     desk.rewind(end, Scope::Conversation).unwrap();
     assert_eq!(desk.prompts(), ["one", "two"], "and can be gone back to");
@@ -160,7 +161,7 @@ fn the_files_of_an_inherited_entry_are_those_before_the_fork() {
         drop(writer);
         if delete_parent {
             let gone = super::super::open(&mut desk.bench, parent).unwrap();
-            desk.workspace().delete_session(gone).unwrap();
+            desk.workspace().sessions_mut().delete(gone).unwrap();
         }
         let told = desk.fork(end).unwrap();
         assert_eq!(super::notes(&desk.said(told.session)), [["a", "by-hand"]], "parent deleted: {delete_parent}");

@@ -1,15 +1,16 @@
 //! Undo and redo of forks: the session goes and comes back exactly as it was, or is left alone and said to be in use.
 
+use retake_engine::id::SessionId;
+use retake_engine::operation::{OperationError, OperationKind};
+use retake_engine::progress::NoProgress;
+use retake_engine::rewind::{Applied, ForkFate, ForkUse, Goal, RewindError, RewindRequest};
 use retake_engine::session::ForkError;
-use retake_engine::{
-    Applied, ForkFate, ForkUse, Goal, NoProgress, OperationError, OperationKind, RewindError, RewindRequest, SessionId,
-};
 
 use super::super::{Desk, identities, open};
 
 fn apply(desk: &mut Desk, goal: Goal) -> Result<Applied, RewindError> {
     let new = identities(&mut desk.bench);
-    desk.bench.workspace.apply(&RewindRequest::new(goal), None, &new, &NoProgress)
+    desk.bench.workspace.rewinds_mut().apply(&RewindRequest::new(goal), None, &new, &NoProgress)
 }
 
 /// As a command does it: without the writer of anything.
@@ -22,7 +23,7 @@ fn redo(desk: &mut Desk) -> Result<Applied, RewindError> {
 }
 
 fn is_there(desk: &Desk, session: SessionId) -> bool {
-    desk.bench.workspace.sessions().unwrap().iter().any(|known| known.id == session)
+    desk.bench.workspace.sessions().all().unwrap().iter().any(|known| known.id == session)
 }
 
 #[test]
@@ -33,18 +34,22 @@ fn a_fork_is_undone_and_redone_across_restarts() {
     let forked = desk.fork(second.prompt).unwrap();
     let state = |desk: &Desk| {
         let workspace = &desk.bench.workspace;
-        let session = workspace.sessions().unwrap().into_iter().find(|known| known.id == forked.session);
-        (workspace.conversation(forked.session).unwrap(), workspace.draft(forked.session).unwrap(), session)
+        let session = workspace.sessions().all().unwrap().into_iter().find(|known| known.id == forked.session);
+        (
+            workspace.sessions().conversation(forked.session).unwrap(),
+            workspace.sessions().draft(forked.session).unwrap(),
+            session,
+        )
     };
     let (before, parent) = (state(&desk), desk.conversation());
-    let plan = desk.workspace().plan(&request(None), &NoProgress).unwrap();
+    let plan = desk.workspace().rewinds().plan(&request(None), &NoProgress).unwrap();
     assert_eq!(plan.fork.map(|fork| (fork.session, fork.fate)), Some((forked.session, ForkFate::Goes)));
     assert!(plan.is_applicable() && plan.conversation.is_none() && plan.paths.is_empty());
     for _ in 0..2 {
         let applied = undo(&mut desk).unwrap();
         assert!(applied.operation.is_some());
         assert!(!is_there(&desk, forked.session));
-        assert!(desk.workspace().conversation(forked.session).is_err());
+        assert!(desk.workspace().sessions().conversation(forked.session).is_err());
         assert!(open(&mut desk.bench, forked.session).is_err());
         assert!(matches!(desk.fork_of(forked.session, second.prompt), Err(ForkError::NotAConversation { .. })));
         desk.reopen();
@@ -53,7 +58,7 @@ fn a_fork_is_undone_and_redone_across_restarts() {
         desk.reopen();
         assert_eq!(state(&desk), before, "the same session");
     }
-    let operations = desk.workspace().operations().unwrap();
+    let operations = desk.workspace().operations().all().unwrap();
     let kinds: Vec<OperationKind> = operations.iter().take(5).map(|operation| operation.kind).collect();
     use OperationKind::{Fork, Redo, Undo};
     assert_eq!(kinds, [Redo, Undo, Redo, Undo, Fork]);
@@ -95,7 +100,7 @@ fn a_fork_that_is_used_is_not_undone() {
     desk.writes("other two", "b", "3");
     let said = desk.conversation();
     desk.close();
-    let plan = desk.workspace().plan(&RewindRequest::new(undo_of(&forked)), &NoProgress);
+    let plan = desk.workspace().rewinds().plan(&RewindRequest::new(undo_of(&forked)), &NoProgress);
     assert!(matches!(plan, Err(RewindError::ForkInUse { why: ForkUse::WentOn, .. })), "{plan:?}");
     assert_eq!(refused(apply(&mut desk, undo_of(&forked))), ForkUse::WentOn);
     assert_eq!(desk.said(forked.session), said);
@@ -137,7 +142,7 @@ fn undo_in_the_session_that_was_forked_from_passes_over_forks() {
     assert!(matches!(nothing, Err(RewindError::Operation(OperationError::NothingToUndo))), "{nothing:?}");
 }
 
-fn undo_of(forked: &retake_engine::Forked) -> Goal {
+fn undo_of(forked: &retake_engine::session::Forked) -> Goal {
     Goal::Undo { operation: Some(forked.operation), session: None }
 }
 
@@ -172,7 +177,7 @@ fn an_edited_draft_of_a_fork_is_not_lost() {
     desk.close();
     undo(&mut desk).unwrap();
     redo(&mut desk).unwrap();
-    assert_eq!(desk.workspace().draft(forked.session).unwrap(), edited);
+    assert_eq!(desk.workspace().sessions().draft(forked.session).unwrap(), edited);
     desk.session = parent;
 }
 
@@ -188,7 +193,7 @@ fn something_new_ends_what_can_be_redone_and_the_undone_fork_goes_with_its_opera
     desk.bench.checkpoint();
     super::super::care::collect(&mut desk, 100);
     assert!(!is_there(&desk, forked.session));
-    let kinds: Vec<OperationKind> = desk.workspace().operations().unwrap().iter().map(|one| one.kind).collect();
+    let kinds: Vec<OperationKind> = desk.workspace().operations().all().unwrap().iter().map(|one| one.kind).collect();
     assert!(!kinds.contains(&OperationKind::Fork), "{kinds:?}");
     desk.reopen();
     assert_eq!(desk.prompts(), ["one"]);
