@@ -44,8 +44,8 @@ pub(crate) fn run() -> Result<()> {
     let lock = fs::read_to_string(root.join("Cargo.lock")).context("cannot read Cargo.lock")?;
     check_packages(&lock, MAX_PACKAGES, &mut findings);
 
-    let table = fs::read_to_string(root.join("docs/rules.md")).context("cannot read docs/rules.md")?;
-    let rules = rules::parse(&table, &mut findings);
+    let page = fs::read_to_string(root.join("docs/rules.md")).context("cannot read docs/rules.md")?;
+    let rules = rules::parse(&page, &mut findings);
     let evidence = match fs::read_to_string(test_output()) {
         Ok(output) => rules::Evidence::ran(&output),
         Err(err) if err.kind() == io::ErrorKind::NotFound => {
