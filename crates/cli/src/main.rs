@@ -25,6 +25,8 @@ mod point;
 mod progress;
 mod quote;
 mod recovery;
+#[cfg(test)]
+mod reference;
 mod rewind;
 mod secrets;
 mod size;

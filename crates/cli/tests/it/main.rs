@@ -10,6 +10,7 @@ mod damage;
 mod denied;
 mod diff;
 mod doctor;
+mod documents;
 mod exec;
 mod export;
 mod footprint;
