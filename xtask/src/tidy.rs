@@ -2,6 +2,7 @@
 //!
 //! Every complaint is collected before the run fails, so that one run shows all there is to fix.
 
+mod documents;
 mod rules;
 mod source;
 
@@ -57,6 +58,8 @@ pub(crate) fn run() -> Result<()> {
     rules::check(&rules, &evidence, &mut findings);
     let prose = fs::read_to_string(root.join("ARCHITECTURE.md")).context("cannot read ARCHITECTURE.md")?;
     rules::check_tests("ARCHITECTURE.md", &rules::mentioned(&prose), &evidence, &mut findings);
+
+    documents::check(&root, &documents::read_all(&root)?, &mut findings);
 
     for warning in &findings.warnings {
         println!("warning: {warning}");
