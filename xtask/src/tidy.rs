@@ -3,6 +3,7 @@
 //!
 //! Every complaint is collected before the run fails, so that one run shows all there is to fix.
 
+mod documents;
 mod layers;
 mod rules;
 mod source;
@@ -47,8 +48,8 @@ pub(crate) fn run() -> Result<()> {
     let lock = fs::read_to_string(root.join("Cargo.lock")).context("cannot read Cargo.lock")?;
     check_packages(&lock, MAX_PACKAGES, &mut findings);
 
-    let table = fs::read_to_string(root.join("docs/rules.md")).context("cannot read docs/rules.md")?;
-    let rules = rules::parse(&table, &mut findings);
+    let page = fs::read_to_string(root.join("docs/rules.md")).context("cannot read docs/rules.md")?;
+    let rules = rules::parse(&page, &mut findings);
     let evidence = match fs::read_to_string(test_output()) {
         Ok(output) => rules::Evidence::ran(&output),
         Err(err) if err.kind() == io::ErrorKind::NotFound => {
@@ -60,6 +61,8 @@ pub(crate) fn run() -> Result<()> {
     rules::check(&rules, &evidence, &mut findings);
     let prose = fs::read_to_string(root.join("ARCHITECTURE.md")).context("cannot read ARCHITECTURE.md")?;
     rules::check_tests("ARCHITECTURE.md", &rules::mentioned(&prose), &evidence, &mut findings);
+
+    documents::check(&root, &documents::read_all(&root)?, &mut findings);
 
     for warning in &findings.warnings {
         println!("warning: {warning}");

@@ -96,7 +96,7 @@ pub enum Command {
 }
 
 /// The commands as `retake --help` shows them; every command is in exactly one group.
-const GROUPS: &[(&str, &[&str])] = &[
+pub const GROUPS: &[(&str, &[&str])] = &[
     ("Agent", &["run", "sessions", "resume", "attach", "serve", "acp", "fork", "summarize", "context"]),
     ("Points", &["checkpoint", "log", "diff", "show", "label", "export"]),
     ("Going back", &["exec", "rewind", "undo", "redo", "ops"]),

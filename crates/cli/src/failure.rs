@@ -264,9 +264,7 @@ fn for_surroundings(error: &ContextError) -> Advice {
 fn for_settings(error: &SettingsError) -> Advice {
     failed(match error {
         SettingsError::Read { .. } => Some("correct `RETAKE_CONFIG` or the file's permissions"),
-        SettingsError::UnknownKey { .. } => {
-            Some("the README lists the keys of `capture`, `store`, `model`, `permissions` and `mcp`")
-        }
+        SettingsError::UnknownKey { .. } => Some("docs/configuration.md lists all keys"),
         SettingsError::Syntax { .. }
         | SettingsError::WrongType { .. }
         | SettingsError::BadSize { .. }

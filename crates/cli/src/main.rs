@@ -13,6 +13,8 @@ mod demo;
 mod failure;
 mod output;
 mod process;
+#[cfg(test)]
+mod reference;
 mod rewind;
 mod workspace;
 

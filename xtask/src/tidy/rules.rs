@@ -1,8 +1,8 @@
 //! `docs/rules.md`: every rule that Retake keeps is mapped to tests, and those tests must have run and passed.
 //!
-//! A rule is a table row `| R1 | sentence | test, test |`. A test is named as `cargo test` prints it, or by the end of that
-//! name (`links_are_captured_as_links` stands for `scan::links_are_captured_as_links`). Prose that names tests, as
-//! ARCHITECTURE.md does, is held to the same.
+//! A rule is a heading `### R1: title`, one sentence, and a list with a test per line. A test is named as `cargo test` prints it,
+//! or by the end of that name (`links_are_captured_as_links` stands for `scan::links_are_captured_as_links`). The same check
+//! covers the tests that ARCHITECTURE.md names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -60,41 +60,58 @@ fn outcome(line: &str) -> Option<(&str, &str)> {
     matches!(outcome, "ok" | "FAILED" | "ignored").then_some((name, outcome))
 }
 
-/// Reads the rows of `table`; malformed ones become complaints.
-pub(super) fn parse(table: &str, findings: &mut Findings) -> Vec<Rule> {
+/// Reads the rules of `page`; malformed ones become complaints.
+pub(super) fn parse(page: &str, findings: &mut Findings) -> Vec<Rule> {
     let mut rules: Vec<Rule> = Vec::new();
-    for (number, line) in table.lines().enumerate() {
-        let at = format!("docs/rules.md:{}", number + 1);
-        let Some(cells) = cells(line).filter(|cells| is_rule_id(cells[0])) else {
-            continue;
-        };
-        let [id, sentence, tests] = cells[..] else {
-            findings.complain(format!(
-                "{at}: a rule has three cells (rule, sentence, tests), this row has {}",
-                cells.len()
-            ));
-            continue;
-        };
-        let tests: Vec<String> = tests
-            .split([',', ' '])
-            .map(|test| test.trim_matches('`').to_string())
-            .filter(|test| !test.is_empty())
-            .collect();
-        if sentence.is_empty() {
-            findings.complain(format!("{at}: {id} says nothing"));
+    let mut written = String::new();
+    let lines = page.lines().enumerate().map(|(number, line)| (number + 1, line.trim()));
+    for (number, line) in lines.chain([(page.lines().count(), "## end")]) {
+        let at = format!("docs/rules.md:{number}");
+        if line.starts_with('#') {
+            if let Some(rule) = rules.last().filter(|_| !written.is_empty()) {
+                check_sentence(&rule.id, &at, &written, findings);
+            }
+            written.clear();
+            let Some(id) = heading(line) else { continue };
+            if rules.iter().any(|rule| rule.id == id) {
+                findings.complain(format!("{at}: {id} has a second heading"));
+            }
+            rules.push(Rule { id: id.to_string(), tests: Vec::new() });
+            written.push(' ');
+        } else if let Some(rule) = rules.last_mut().filter(|_| !written.is_empty()) {
+            match line.strip_prefix("- ").map(|item| item.strip_prefix('`').and_then(|item| item.strip_suffix('`'))) {
+                Some(Some(test)) => rule.tests.push(test.to_string()),
+                Some(None) => findings.complain(format!("{at}: `{line}` is not a test in backticks")),
+                None => {
+                    written.push_str(line);
+                    written.push(' ');
+                }
+            }
         }
-        if tests.is_empty() {
-            findings.complain(format!("{at}: {id} names no test"));
-        }
-        if rules.iter().any(|rule| rule.id == id) {
-            findings.complain(format!("{at}: {id} has a second row"));
-        }
-        rules.push(Rule { id: id.to_string(), tests });
+    }
+    for rule in rules.iter().filter(|rule| rule.tests.is_empty()) {
+        findings.complain(format!("docs/rules.md: {} names no test", rule.id));
     }
     if rules.is_empty() {
         findings.complain("docs/rules.md: holds no rule".to_string());
     }
     rules
+}
+
+/// Most words of a rule: whatever needs more belongs into the names of its tests.
+const MAX_WORDS: usize = 40;
+
+/// Adds a complaint unless `text` is one sentence of bearable length.
+fn check_sentence(id: &str, at: &str, text: &str, findings: &mut Findings) {
+    let text = text.trim();
+    let words = text.split_whitespace().count();
+    if text.is_empty() {
+        findings.complain(format!("{at}: {id} says nothing"));
+    } else if !text.ends_with('.') || text.contains(". ") {
+        findings.complain(format!("{at}: {id} is not one sentence"));
+    } else if MAX_WORDS < words {
+        findings.complain(format!("{at}: {id} has {words} words, at most are {MAX_WORDS}"));
+    }
 }
 
 /// The tests that `prose` names.
@@ -149,26 +166,41 @@ fn is_named(name: &str, wanted: &str) -> bool {
     name.strip_suffix(wanted).is_some_and(|front| front.is_empty() || front.ends_with("::"))
 }
 
-/// The cells of a table row, trimmed; `None` for any other line.
-fn cells(line: &str) -> Option<Vec<&str>> {
-    let row = line.trim().strip_prefix('|')?.strip_suffix('|')?;
-    Some(row.split('|').map(str::trim).collect())
-}
-
-fn is_rule_id(cell: &str) -> bool {
-    cell.strip_prefix('R').is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))
+/// The id in a heading such as `### R1: title`.
+fn heading(line: &str) -> Option<&str> {
+    let (id, title) = line.strip_prefix("### ")?.split_once(':')?;
+    let digits = id.strip_prefix('R')?;
+    let is_id = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+    (is_id && !title.trim().is_empty()).then_some(id)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const TABLE: &str = "\
+    const PAGE: &str = "\
 # Rules
-| rule | what holds | tests |
-|---|---|---|
-| R1 | Links are links. | `links_are_kept`, `scan::modes_are_kept` |
-| R2 | Nothing else. | `nothing_else` |
+
+Of what holds.
+
+## Links
+
+### R1: Links
+
+Links are links.
+
+- `links_are_kept`
+- `scan::modes_are_kept`
+
+### R2: Others
+
+Nothing else.
+
+- `nothing_else`
+
+## More
+
+A closing word. And one more.
 ";
 
     const OUTPUT: &str = "\
@@ -181,21 +213,21 @@ test src/lib.rs - example (line 4) ... ok
 test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s
 ";
 
-    fn parsed(table: &str) -> (Vec<Rule>, Findings) {
+    fn parsed(page: &str) -> (Vec<Rule>, Findings) {
         let mut findings = Findings::default();
-        let rules = parse(table, &mut findings);
+        let rules = parse(page, &mut findings);
         (rules, findings)
     }
 
-    fn complaints(table: &str, evidence: &Evidence) -> Vec<String> {
-        let (rules, mut findings) = parsed(table);
+    fn complaints(page: &str, evidence: &Evidence) -> Vec<String> {
+        let (rules, mut findings) = parsed(page);
         check(&rules, evidence, &mut findings);
         findings.complaints
     }
 
     #[test]
-    fn rows_become_rules_and_headings_do_not() {
-        let (rules, findings) = parsed(TABLE);
+    fn headings_with_an_id_become_rules_and_others_do_not() {
+        let (rules, findings) = parsed(PAGE);
         assert_eq!(findings, Findings::default());
         let found: Vec<(&str, usize)> = rules.iter().map(|rule| (rule.id.as_str(), rule.tests.len())).collect();
         assert_eq!(found, [("R1", 2), ("R2", 1)]);
@@ -203,21 +235,32 @@ test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; fini
 
     #[test]
     fn rules_whose_tests_passed_hold() {
-        assert_eq!(complaints(TABLE, &Evidence::ran(OUTPUT)), [""; 0]);
+        assert_eq!(complaints(PAGE, &Evidence::ran(OUTPUT)), [""; 0]);
     }
 
     #[test]
     fn a_rule_without_a_test_is_refused() {
-        let (_, findings) = parsed("| R1 | Links are links. | |\n");
-        assert_eq!(findings.complaints, ["docs/rules.md:1: R1 names no test"]);
+        let (_, findings) = parsed("### R1: Links\n\nLinks are links.\n");
+        assert_eq!(findings.complaints, ["docs/rules.md: R1 names no test"]);
     }
 
     #[test]
-    fn a_row_with_a_wrong_number_of_cells_and_a_repeated_rule_are_refused() {
-        let (_, findings) = parsed("| R1 | a | `t` |\n| R2 | b |\n| R1 | c | `t` |\n");
+    fn an_item_that_is_no_test_and_a_repeated_rule_are_refused() {
+        let (_, findings) = parsed("### R1: a\n\nIt holds.\n\n- by hand\n- `t`\n\n### R1: b\n\nIt holds.\n\n- `t`\n");
         assert_eq!(findings.complaints.len(), 2, "{findings:?}");
-        assert!(findings.complaints[0].contains("has 2"));
-        assert!(findings.complaints[1].contains("second row"));
+        assert!(findings.complaints[0].contains("`- by hand` is not a test"));
+        assert!(findings.complaints[1].contains("R1 has a second heading"));
+    }
+
+    #[test]
+    fn a_rule_is_one_sentence_of_bearable_length() {
+        let complaint = |text: &str| parsed(&format!("### R1: a\n\n{text}\n\n- `t`\n")).1.complaints;
+        assert_eq!(complaint("It holds."), [""; 0]);
+        assert_eq!(complaint("It holds on\ntwo lines, `e.g` here."), [""; 0]);
+        assert!(complaint("")[0].contains("R1 says nothing"));
+        assert!(complaint("It holds. It does.")[0].contains("R1 is not one sentence"));
+        assert!(complaint("It holds")[0].contains("R1 is not one sentence"));
+        assert!(complaint(&format!("It holds{}.", " very".repeat(40)))[0].contains("R1 has 42 words"));
     }
 
     #[test]
@@ -228,14 +271,14 @@ test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; fini
     #[test]
     fn a_test_that_did_not_run_fails_its_rule() {
         let output = OUTPUT.replace("test nothing_else ... ok\n", "");
-        assert_eq!(complaints(TABLE, &Evidence::ran(&output)), ["docs/rules.md: R2: test `nothing_else` did not run"]);
+        assert_eq!(complaints(PAGE, &Evidence::ran(&output)), ["docs/rules.md: R2: test `nothing_else` did not run"]);
     }
 
     #[test]
     fn a_test_that_failed_or_was_skipped_fails_its_rule() {
         let output = OUTPUT.replace("nothing_else ... ok", "nothing_else ... ignored, too slow");
         assert_eq!(
-            complaints(TABLE, &Evidence::ran(&output)),
+            complaints(PAGE, &Evidence::ran(&output)),
             [
                 "docs/rules.md: R2: test `nothing_else` ended as ignored (nothing_else)",
                 "test `nothing_else` was skipped"
@@ -246,7 +289,7 @@ test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; fini
     #[test]
     fn a_name_used_twice_counts_as_its_worst_outcome() {
         for output in ["test a ... FAILED\ntest a ... ok\n", "test a ... ok\ntest a ... FAILED\n"] {
-            assert_eq!(complaints("| R1 | a | a |", &Evidence::ran(output)).len(), 1);
+            assert_eq!(complaints("### R1: a\n\nIt holds.\n\n- `a`\n", &Evidence::ran(output)).len(), 1);
         }
     }
 
@@ -267,6 +310,6 @@ test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; fini
     fn without_a_run_a_function_of_that_name_is_enough() {
         let text = "//! x\n#[test]\nfn links_are_kept() {}\nasync fn modes_are_kept<T>() {}\n// fn nothing_else\n";
         let evidence = Evidence::written(&[Source { path: "a.rs".into(), text: text.into() }]);
-        assert_eq!(complaints(TABLE, &evidence), ["docs/rules.md: R2: test `nothing_else` does not exist"]);
+        assert_eq!(complaints(PAGE, &evidence), ["docs/rules.md: R2: test `nothing_else` does not exist"]);
     }
 }

@@ -10,6 +10,7 @@ mod crash;
 mod damage;
 mod diff;
 mod doctor;
+mod documents;
 mod exec;
 mod export;
 mod first_use;

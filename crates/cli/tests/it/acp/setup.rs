@@ -1,4 +1,4 @@
-//! `retake acp setup`, and that the README shows what it prints.
+//! `retake acp setup`, and that the documents show its output.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -48,23 +48,24 @@ fn printed(editor: &str, installed: &[&str]) -> String {
     text.replace(here, "retake").replace(&format!("{bin}/"), "")
 }
 
-fn readme() -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
-    fs::read_to_string(path).expect("there is a README")
+fn document(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);
+    fs::read_to_string(path).expect("there is such a document")
 }
 
 #[test]
-fn the_readme_shows_for_each_editor_what_is_printed() {
+fn the_editors_page_shows_for_each_editor_what_is_printed() {
+    let page = document("editors.md");
     for (editor, language) in EDITORS {
         let text = printed(editor, &["npx"]);
         let (what_to_do, to_copy) = text.split_once("\n\n").expect("a sentence, and what to copy");
         let shown = format!("{what_to_do}\n\n```{language}\n{to_copy}```\n");
-        assert!(readme().contains(&shown), "the README lacks this:\n{shown}");
+        assert!(page.contains(&shown), "docs/editors.md lacks this:\n{shown}");
     }
 }
 
 #[test]
-fn the_readme_names_every_agent_that_is_known_with_its_command() {
+fn the_agents_page_lists_every_known_agent_with_its_command() {
     let text = printed("zed", &KNOWN);
     let (_, json) = text.split_once("\n\n").expect("a paragraph, and what to copy");
     let settings: Value = serde_json::from_str(json).expect("it can be copied as it is");
@@ -72,10 +73,11 @@ fn the_readme_names_every_agent_that_is_known_with_its_command() {
     let wrapped: Vec<_> =
         servers.iter().filter_map(|(name, one)| Some((name.strip_suffix(" with rewind")?, one))).collect();
     assert_eq!(wrapped.len(), 13);
+    let page = document("agents.md");
     for (name, server) in wrapped {
         let words: Vec<&str> = server["args"].as_array().expect("words").iter().filter_map(Value::as_str).collect();
         let row = format!("| {name} | `retake {}` |", words.join(" "));
-        assert!(readme().contains(&row), "the README lacks this:\n{row}");
+        assert!(page.contains(&row), "docs/agents.md lacks this:\n{row}");
     }
 }
 
