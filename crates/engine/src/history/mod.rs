@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! checkpoint     a point to go back to, finding it again
-//! capture        taking one: scan, make room, attribute, commit
+//! capture        taking one: scan, make room, attribute (attribution), commit
 //! owner          who changed what: windows, spans, verdicts
 //! operation      what can be undone and redone
 //! intent         what an operation is about to do to the files
@@ -12,6 +12,7 @@
 //! verify, compare, past_rules   what is on disk now, and what a checkpoint proves
 //! ```
 
+mod attribution;
 pub(crate) mod capture;
 pub(crate) mod checkpoint;
 pub(crate) mod codes;
