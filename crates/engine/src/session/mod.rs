@@ -1,21 +1,21 @@
 //! Sessions: conversations that can be rewound.
 //!
 //! ```text
-//! entry          what is written: once, never edited
-//! conversation   the retained entries and what follows from them       (pure)
-//! context        what the model is to be told                          (pure)
-//! writer         the one who appends
-//! coming         what is not complete yet, for whoever comes after a process that died
-//! fork, lineage  a session that starts from an entry of another, and what it has of it
-//! elsewhere      the same in a workspace of its own
-//! aim, heads     where a rewind or an undo takes the conversation, and doing it
-//! outside        effects of a turn beside the files
-//! parse          entries as the database holds them
-//! points         what one can go back to
-//! prompts        all that was ever said, as a tree
-//! range          which part a summary stands for                      (pure)
-//! remove, heir   what leaves for good, and what stays of it for forks
-//! turns          what was there before and after a turn
+//! entry               what is written: once, never edited
+//! conversation        the retained entries and what follows from them       (pure)
+//! context             what the model receives                               (pure)
+//! range               which entries a summary stands for                    (pure)
+//! writer              appends; one per session
+//! unfinished          entries that are not complete yet, in case the process dies
+//! head_target, heads  where a rewind or an undo takes the head, and moving it
+//! points              checkpoints paired with entries, and finding them
+//! prompts             every prompt of a session, as a tree
+//! turns               the checkpoints around a turn
+//! fork                a session that starts from an entry of another
+//! fork_to_directory   the same in a workspace of its own
+//! remove              what leaves for good
+//! fork_handover       what a deleted session leaves to its forks
+//! rows, parse, load   entries in the database
 //! ```
 //!
 //! The log is append-only: a rewind moves the head and leaves the entries where they are.
