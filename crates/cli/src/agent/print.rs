@@ -4,7 +4,7 @@
 use std::io::{self, Write};
 
 use retake_agent::contract::{Event, EventKind};
-use retake_engine::session::entry::{Block, Body, Outcome, Part};
+use retake_engine::session::entry::{Block, Body, Details, Outcome, Part};
 
 use crate::output::quote;
 use crate::output::ui::{DIM, Format, RED, Ui, YELLOW};
@@ -80,8 +80,13 @@ impl<'a> Printer<'a> {
                     }
                 }
             }
-            // The model's own checkpoints run nothing.
-            Body::ToolResult { title, outcome: Outcome::Done, details: Some(_), .. } => {
+            // The model's own checkpoints are no calls that start.
+            Body::ToolResult {
+                title,
+                outcome: Outcome::Done,
+                details: Some(Details::Checkpoint { .. } | Details::Rewound { .. }),
+                ..
+            } => {
                 self.end_line()?;
                 writeln!(self.ui.talk()?, "{DIM}• {}{DIM:#}", quote::one_line(title))?;
             }

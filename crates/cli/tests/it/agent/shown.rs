@@ -41,6 +41,17 @@ fn a_prompt_that_begins_with_a_hyphen_is_a_prompt() {
 }
 
 #[test]
+fn each_call_of_a_turn_is_printed_once() {
+    let agent = Agent::new();
+    agent.model.calls("write_file", json!({"path": "a.txt", "content": "one\n"}));
+    agent.model.calls("edit_file", json!({"path": "a.txt", "old": "one", "new": "two"}));
+    agent.model.says("Done.");
+    let run = agent.retake(["run", "--allow", "all", "-p", "write"]).succeeds();
+    let calls: Vec<&str> = run.stderr.lines().filter(|line| line.starts_with('•')).collect();
+    assert_eq!(calls, ["• write a.txt", "• edit a.txt"]);
+}
+
+#[test]
 fn a_prompt_of_one_endless_line_is_cut_where_it_is_listed() {
     let agent = Agent::new();
     agent.model.says("Yes.");
