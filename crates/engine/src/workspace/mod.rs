@@ -108,7 +108,7 @@ impl Workspace {
         self.scanner.start_watch()
     }
 
-    /// Makes checkpoints taken with [`Durability::Soon`] survive power loss; meant for a moment when nobody waits.
+    /// Makes checkpoints taken with [`Durability::Soon`](crate::Durability::Soon) survive power loss; meant for a moment when nobody waits.
     pub fn sync(&self) -> Result<(), StoreError> {
         self.store.sync()
     }
