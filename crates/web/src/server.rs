@@ -185,7 +185,9 @@ async fn converse(stream: TcpStream, shared: Arc<Shared>, met: LoginState) {
     http.max_headers(limits::HEADERS);
     let io = TokioIo::new(Deadline::new(stream, limits.stall));
     let service = service_fn(move |request| {
-        met.meet(shared.login.is_known(request.headers()));
+        if shared.login.is_known(request.headers()) {
+            met.log_in();
+        }
         route::handle(Arc::clone(&shared), request)
     });
     // A client that goes away, or talks nonsense, is no error of ours.

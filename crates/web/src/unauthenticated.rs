@@ -13,17 +13,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::AbortHandle;
 
-/// Whether somebody who is signed in has asked for something by a connection.
+/// Whether a connection has carried a request with a valid cookie.
 #[derive(Clone, Default)]
 pub(crate) struct LoginState(Arc<AtomicBool>);
 
 impl LoginState {
-    /// A request has come, of somebody who is known or not.
-    pub(crate) fn meet(&self, is_known: bool) {
-        self.0.fetch_or(is_known, Ordering::Relaxed);
+    /// A request with a valid cookie has arrived.
+    pub(crate) fn log_in(&self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 
-    fn is_stranger(&self) -> bool {
+    fn is_unauthenticated(&self) -> bool {
         !self.0.load(Ordering::Relaxed)
     }
 }
@@ -55,7 +55,7 @@ impl Unauthenticated {
     /// Somebody has connected.
     pub(crate) fn add(&mut self, task: AbortHandle, met: LoginState, place: ConnectionPlace) {
         // Those that have gone, or are known by now, need not be remembered.
-        self.0.retain(|(_, met, place)| !place.is_given_up() && met.is_stranger());
+        self.0.retain(|(_, met, place)| !place.is_given_up() && met.is_unauthenticated());
         self.0.push_back((task, met, place));
     }
 
@@ -63,7 +63,7 @@ impl Unauthenticated {
     /// no place to give, so that nobody waits for one that somebody else has taken.
     pub(crate) fn send_oldest_away(&mut self) -> Option<OwnedSemaphorePermit> {
         while let Some((task, met, place)) = self.0.pop_front() {
-            if met.is_stranger()
+            if met.is_unauthenticated()
                 && let Some(permit) = place.give_up()
             {
                 task.abort();
@@ -93,7 +93,7 @@ mod tests {
         };
         let (mut ending, mut known, mut silent) = (connect(), connect(), connect());
         drop(ending.2.give_up());
-        known.1.meet(true);
+        known.1.log_in();
         let taken = Arc::clone(&places).try_acquire_owned();
         assert!(taken.is_ok(), "somebody else has the place of the one that is ending");
         assert!(unauthenticated.send_oldest_away().is_some(), "the silent one makes way");

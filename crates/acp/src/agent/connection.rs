@@ -21,7 +21,7 @@ use super::initialize::{self, Initialized};
 use super::options::{self, Permissions};
 use super::params::Params;
 use super::prompt::{self, Taken};
-use super::session::Session;
+use super::session::{ReplayExtent, Session};
 use super::shape::content;
 use crate::extension::answer::date;
 use crate::extension::backend::SessionBackend;
@@ -269,13 +269,13 @@ impl<H: Host> Connection<H> {
     }
 
     async fn load(&self, method: &str, params: &Params) -> Result<Value, RpcError> {
-        let everything = match (method, self.greeted()?.version) {
-            ("session/load", Version::V1) => true,
+        let extent = match (method, self.greeted()?.version) {
+            ("session/load", Version::V1) => ReplayExtent::Everything,
             ("session/load", Version::V2) => return Err(RpcError::method_not_found(method)),
-            (_, Version::V1) => false,
+            (_, Version::V1) => ReplayExtent::State,
             (_, Version::V2) => match params.given("replayFrom") {
-                None => false,
-                Some(from) if from.get("type").and_then(Value::as_str) == Some("start") => true,
+                None => ReplayExtent::State,
+                Some(from) if from.get("type").and_then(Value::as_str) == Some("start") => ReplayExtent::Everything,
                 Some(_) => return Err(wrong("replayFrom", "`{\"type\": \"start\"}`")),
             },
         };
@@ -292,7 +292,7 @@ impl<H: Host> Connection<H> {
                 }
             }
         };
-        session.replay(everything).await?;
+        session.replay(extent).await?;
         Ok(Value::Object(session.introduction()))
     }
 

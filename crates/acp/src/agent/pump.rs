@@ -17,7 +17,7 @@ use tokio::task::AbortHandle;
 
 use super::Version;
 use super::prompt;
-use super::session::{Delivered, PumpTask, Session};
+use super::session::{Delivered, PumpTask, ReplayExtent, Session};
 use super::shape::update::{self, PromptSource};
 use crate::extension;
 use crate::extension::backend::SessionBackend;
@@ -48,8 +48,8 @@ pub(super) async fn run(
                 Heard::Over(error) => return pump.finish(&error).await,
             },
             errand = errands.recv() => match errand {
-                Some(PumpTask::Replay { everything, done }) => {
-                    pump.replay(everything).await;
+                Some(PumpTask::Replay { extent, done }) => {
+                    pump.replay(extent).await;
                     // Whoever has stopped waiting needs no word.
                     done.send(()).ok();
                 }
@@ -274,11 +274,11 @@ impl Pump {
     }
 
     /// Tells how the session stands.
-    async fn replay(&mut self, everything: bool) {
+    async fn replay(&mut self, extent: ReplayExtent) {
         let view = self.session.known().view.clone();
-        let updates = match everything {
-            true => self.session.updates.replay_all(&view),
-            false => self.session.updates.standing(&view),
+        let updates = match extent {
+            ReplayExtent::Everything => self.session.updates.replay_all(&view),
+            ReplayExtent::State => self.session.updates.standing(&view),
         };
         for update in updates {
             self.session.update(update).await;

@@ -103,10 +103,19 @@ pub(super) struct PendingPrompt {
     pub(super) given: Option<(Vec<Value>, Vec<Part>)>,
 }
 
-/// What the pump is asked to do in between.
+/// How much of a session the client is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ReplayExtent {
+    /// Its state, and the whole conversation.
+    Everything,
+    /// Its state alone.
+    State,
+}
+
+/// What the pump does between events.
 pub(super) enum PumpTask {
-    /// Tell the client how the session stands, and everything that was said in it if that is wanted.
-    Replay { everything: bool, done: oneshot::Sender<()> },
+    /// Send the client the session's state.
+    Replay { extent: ReplayExtent, done: oneshot::Sender<()> },
     /// Tell the client nothing more: it does not want to know.
     Leave,
 }
@@ -185,9 +194,9 @@ impl Session {
     }
 
     /// Has the client told how the session stands.
-    pub(super) async fn replay(&self, everything: bool) -> Result<(), RpcError> {
+    pub(super) async fn replay(&self, extent: ReplayExtent) -> Result<(), RpcError> {
         let (done, told) = oneshot::channel();
-        self.errands.send(PumpTask::Replay { everything, done }).await.map_err(|_| self.over())?;
+        self.errands.send(PumpTask::Replay { extent, done }).await.map_err(|_| self.over())?;
         told.await.map_err(|_| self.over())
     }
 

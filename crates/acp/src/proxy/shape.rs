@@ -61,20 +61,20 @@ pub(super) fn replay(version: Version, known: &Mapping, entries: &[Entry]) -> Ve
     let cut_short = cut_short(entries);
     for entry in entries.iter().filter(|entry| !replaced.contains(&entry.id)) {
         let id = known.outer(entry.id);
-        let mut adds = known.pieces.get(&entry.id) == Some(&PieceKind::Adds);
+        let mut kind = known.pieces.get(&entry.id).copied().unwrap_or(PieceKind::Replaces);
         match &entry.body {
             Body::Prompt { parts } => {
                 let content = content(known, Some(entry.id), parts);
-                message(version, "user_message", &id, adds, content, &mut updates);
+                message(version, "user_message", &id, kind, content, &mut updates);
             }
             Body::Reply { blocks, .. } => {
                 for block in blocks {
                     match block {
                         Block::Text { text } => {
-                            message(version, "agent_message", &id, adds, vec![text_block(text)], &mut updates);
+                            message(version, "agent_message", &id, kind, vec![text_block(text)], &mut updates);
                         }
                         Block::Reasoning { text, .. } => {
-                            message(version, "agent_thought", &id, adds, vec![text_block(text)], &mut updates);
+                            message(version, "agent_thought", &id, kind, vec![text_block(text)], &mut updates);
                         }
                         Block::Call { arguments, .. } => {
                             let mut told = call(version, arguments);
@@ -84,7 +84,7 @@ pub(super) fn replay(version: Version, known: &Mapping, entries: &[Entry]) -> Ve
                             updates.extend(told);
                         }
                     }
-                    adds = true;
+                    kind = PieceKind::Adds;
                 }
             }
             _ => {}
@@ -140,12 +140,13 @@ fn kind(entry: &Entry) -> Option<&'static str> {
 }
 
 /// Tells a message, or more of one that was told in part.
-fn message(version: Version, kind: &str, id: &str, adds: bool, blocks: Vec<Value>, updates: &mut Vec<Value>) {
-    if version == Version::V2 && !adds {
-        return updates.push(json!({ "sessionUpdate": kind, "messageId": id, "content": blocks }));
+fn message(version: Version, update: &str, id: &str, kind: PieceKind, blocks: Vec<Value>, updates: &mut Vec<Value>) {
+    if version == Version::V2 && kind == PieceKind::Replaces {
+        return updates.push(json!({ "sessionUpdate": update, "messageId": id, "content": blocks }));
     }
-    let kind = format!("{kind}_chunk");
-    updates.extend(blocks.into_iter().map(|block| json!({ "sessionUpdate": kind, "messageId": id, "content": block })));
+    let update = format!("{update}_chunk");
+    let chunk = |block: Value| json!({ "sessionUpdate": update, "messageId": id, "content": block });
+    updates.extend(blocks.into_iter().map(chunk));
 }
 
 /// A tool call as it was when it ended.

@@ -225,8 +225,8 @@ impl ToolTimeline {
     }
 
     /// A tool has been at work, and nothing was said of it before it had ended.
-    pub(super) fn late(&mut self, tool: &str, at: EventTime, declares: bool, paths: &[WorkspacePath]) {
-        let others = if declares { Claim::No } else { Claim::Doubtful };
+    pub(super) fn late(&mut self, tool: &str, at: EventTime, beside: UndeclaredPaths, paths: &[WorkspacePath]) {
+        let others = if beside == UndeclaredPaths::Nothing { Claim::No } else { Claim::Doubtful };
         self.add(tool, self.last_word(at), Some(at.now.plus(self.notice)), (Claim::Yes, others), paths);
         self.write();
     }

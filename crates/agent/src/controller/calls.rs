@@ -26,6 +26,14 @@ use crate::{ids, limits};
 /// A call's window. The workspace thread puts it in, and closes it if the call is not to run after all.
 type Slot = Arc<Mutex<Option<Window>>>;
 
+/// How a question about a call ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Allowed,
+    /// Denied, or settled without an answer.
+    NotAllowed,
+}
+
 /// A call of the model's last answer.
 pub(super) struct PendingCall {
     pub(super) id: CallId,
@@ -149,7 +157,11 @@ impl Controller {
             checked.map_err(|err| refusal(Reason::Invalid, err.to_string()))?;
         }
         let is_about_protection = self.call_mut(number).is_some_and(|call| call.unprotected);
-        self.settle_question(number, !matches!(answer, PermissionAnswer::Deny { .. }));
+        let verdict = match answer {
+            PermissionAnswer::Allow | PermissionAnswer::AllowAlways { .. } => Verdict::Allowed,
+            PermissionAnswer::Deny { .. } => Verdict::NotAllowed,
+        };
+        self.settle_question(number, verdict);
         match answer {
             PermissionAnswer::AllowAlways { rule: Rule { tool, prefix } } if !is_about_protection => {
                 self.append(vec![Body::Approved { tool, prefix }]);
@@ -169,9 +181,10 @@ impl Controller {
         Ok(Reply::Done)
     }
 
-    /// Tells that nobody is asked about a call any more, if somebody was.
-    fn settle_question(&mut self, number: CallNumber, allowed: bool) {
+    /// Publishes the verdict on a call, if a question about it is open.
+    fn settle_question(&mut self, number: CallNumber, verdict: Verdict) {
         let Some(question) = self.call_mut(number).and_then(|call| call.question.take()) else { return };
+        let allowed = verdict == Verdict::Allowed;
         self.publish(EventKind::PermissionSettled { call: question.call, allowed });
     }
 
@@ -186,7 +199,7 @@ impl Controller {
         let calls = self.current.iter().flat_map(|current| current.calls.iter().enumerate());
         let allowed: Vec<CallNumber> = calls.filter(|(_, call)| is_allowed(call)).map(|(number, _)| number).collect();
         for number in allowed {
-            self.settle_question(number, true);
+            self.settle_question(number, Verdict::Allowed);
             self.step(turn::Fact::Allowed(number));
         }
     }
@@ -324,7 +337,7 @@ impl Controller {
         let Some(call) = self.call_mut(number).filter(|call| !call.is_settled) else { return };
         call.is_settled = true;
         let (id, title, job) = (call.id.clone(), call.title.clone(), output.job);
-        self.settle_question(number, false);
+        self.settle_question(number, Verdict::NotAllowed);
         self.append(vec![result(&id, &title, output)]);
         if let Some((job, entry)) = job.zip(self.writer().conversation().head()) {
             self.job_entries.insert(job, entry);

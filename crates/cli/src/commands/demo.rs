@@ -1,5 +1,6 @@
 //! `retake demo`: what Retake does, shown on a small project of its own.
 
+use crate::demo::scratch::Afterwards;
 use crate::demo::{live, tour};
 use crate::output::ui::Ui;
 
@@ -18,8 +19,9 @@ pub struct DemoArgs {
 }
 
 pub fn run(ui: &mut Ui, args: &DemoArgs) -> anyhow::Result<()> {
+    let afterwards = if args.keep { Afterwards::Keep } else { Afterwards::Remove };
     if ui.is_interactive() && !args.text {
-        return live::run(ui, args.keep);
+        return live::run(ui, afterwards);
     }
-    tour::run(ui, args.keep)
+    tour::run(ui, afterwards)
 }

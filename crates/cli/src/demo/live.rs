@@ -10,7 +10,7 @@ use retake_tui::ClientOptions;
 
 use super::guide::Hints;
 use super::model;
-use super::scratch::Scratch;
+use super::scratch::{Afterwards, Scratch};
 use super::tour::{self, DemoError};
 use crate::agent::terminal;
 use crate::agent::{self, AgentError};
@@ -20,9 +20,9 @@ use crate::output::ui::Ui;
 const PACE: Duration = Duration::from_millis(25);
 
 /// Shows the demo until the user leaves.
-pub fn run(ui: &mut Ui, keep: bool) -> anyhow::Result<()> {
+pub fn run(ui: &mut Ui, afterwards: Afterwards) -> anyhow::Result<()> {
     let runtime = agent::runtime()?;
-    let scratch = Scratch::new(keep).map_err(DemoError::Scratch)?;
+    let scratch = Scratch::new(afterwards).map_err(DemoError::Scratch)?;
     let url = runtime.block_on(model::start(PACE))?;
     let Opened { handle, served } = tour::open(&runtime, &scratch, &url, Mode::Interactive)?;
     let shown =

@@ -3,6 +3,6 @@
 mod guide;
 pub mod live;
 mod model;
-mod scratch;
+pub mod scratch;
 mod story;
 pub mod tour;

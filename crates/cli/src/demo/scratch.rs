@@ -15,14 +15,21 @@ pub type Files = BTreeMap<String, Vec<u8>>;
 /// The demo's directory.
 pub struct Scratch {
     dir: PathBuf,
-    keep: bool,
+    afterwards: Afterwards,
+}
+
+/// What happens to the demo's directory when the demo ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Afterwards {
+    Remove,
+    Keep,
 }
 
 impl Scratch {
     /// Makes it, with the project in it.
-    pub fn new(keep: bool) -> io::Result<Self> {
+    pub fn new(afterwards: Afterwards) -> io::Result<Self> {
         let name: String = ids::random().iter().map(|byte| format!("{byte:02x}")).collect();
-        let scratch = Self { dir: std::env::temp_dir().join(format!("retake-demo-{}", &name[..8])), keep };
+        let scratch = Self { dir: std::env::temp_dir().join(format!("retake-demo-{}", &name[..8])), afterwards };
         std::fs::create_dir(&scratch.dir)?;
         std::fs::create_dir(scratch.root())?;
         for (name, text) in story::FILES {
@@ -59,7 +66,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        if !self.keep {
+        if self.afterwards == Afterwards::Remove {
             // What stays in the system's temporary directory is nobody's loss.
             std::fs::remove_dir_all(&self.dir).ok();
         }

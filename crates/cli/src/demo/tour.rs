@@ -20,7 +20,7 @@ use thiserror::Error;
 use tokio::runtime::Runtime;
 use tokio::sync::broadcast;
 
-use super::scratch::{Files, Scratch};
+use super::scratch::{Afterwards, Files, Scratch};
 use super::{model, story};
 use crate::agent::{self, AgentError};
 use crate::output::ui::{BOLD, CYAN, DIM, GREEN, Paint, RED, Ui, YELLOW};
@@ -39,9 +39,9 @@ fn wrong(what: impl Into<String>) -> DemoError {
 }
 
 /// Takes the tour, from the first prompt to the last undo.
-pub fn run(ui: &mut Ui, keep: bool) -> anyhow::Result<()> {
+pub fn run(ui: &mut Ui, afterwards: Afterwards) -> anyhow::Result<()> {
     let runtime = agent::runtime()?;
-    let scratch = Scratch::new(keep).map_err(DemoError::Scratch)?;
+    let scratch = Scratch::new(afterwards).map_err(DemoError::Scratch)?;
     let url = runtime.block_on(model::start(Duration::ZERO))?;
     let opened = open(&runtime, &scratch, &url, Mode::Headless(Allowed::All))?;
     let Attached { events, .. } = runtime.block_on(opened.handle.attach(None)).map_err(AgentError::from)?;

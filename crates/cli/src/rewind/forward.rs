@@ -103,7 +103,7 @@ fn tell(ui: &mut Ui, kind: OperationKind, document: &RewindDocument) -> anyhow::
         writeln!(ui.out, "Undid {what}: it was stopped before anything came of it, and waits to be said again")?;
         return Ok(());
     }
-    let mark = OperationRecord::of(document.operation.is_some());
+    let mark = OperationRecord::of(document.operation.as_ref());
     let count = |wanted: &str| document.files.iter().filter(|file| file.status == wanted).count();
     let (done, kept) = (count("done") + count("displaced"), count("kept") + count("overtaken"));
     let mut parts = vec![match done {

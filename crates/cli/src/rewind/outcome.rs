@@ -18,7 +18,7 @@ use crate::output::ui::{Paint, Ui};
 pub fn tell(ui: &mut Ui, kind: OperationKind, applied: &Applied) -> anyhow::Result<()> {
     let plan = &applied.plan;
     let all_kept = is_all_kept(applied);
-    let mark = OperationRecord::of(applied.operation.is_some());
+    let mark = OperationRecord::of(applied.operation.as_ref());
     let not_restored = applied.not_restored();
     match applied.operation {
         _ if all_kept => writeln!(ui.out, "{}: every path stays as it is", nothing_done(kind, &plan.what))?,
@@ -85,8 +85,8 @@ pub enum OperationRecord {
 }
 
 impl OperationRecord {
-    pub const fn of(recorded: bool) -> Self {
-        if recorded { Self::Made } else { Self::None }
+    pub const fn of<T>(operation: Option<&T>) -> Self {
+        if operation.is_some() { Self::Made } else { Self::None }
     }
 }
 

@@ -92,10 +92,10 @@ impl Completion {
         (!choices.is_empty()).then(|| Self { what: Typing::File(typed.to_owned()), choices, at: 0 })
     }
 
-    /// Chooses the next one, or the one before.
-    pub fn step(&mut self, forward: bool) {
+    /// Moves the choice by `by`, from one end to the other.
+    pub fn step(&mut self, by: isize) {
         let count = self.choices.len();
-        self.at = if forward { (self.at + 1) % count } else { (self.at + count - 1) % count };
+        self.at = (self.at + count).saturating_add_signed(by) % count;
     }
 
     /// The chosen one.
@@ -155,7 +155,7 @@ mod tests {
         let paths = (0..20).map(|number| format!("f{number}")).collect();
         let mut files = Completion::of_files("f", paths).expect("there are some");
         for _ in 0..45 {
-            files.step(true);
+            files.step(1);
             let (rows, at) = files.window();
             assert_eq!(&rows[at], files.chosen());
             assert!(rows.len() <= MAX_ROWS);

@@ -42,7 +42,10 @@ impl App {
                 let is_cut = !taken_back && self.view.entries.iter().rev().all(|entry| entry.id != *prompt);
                 // A rewind has said what became of a turn that is cut.
                 if !is_cut {
-                    self.say_ended(*reason, message.as_deref(), *taken_back);
+                    match taken_back {
+                        true => drop(self.say_taken_back(message.as_deref())),
+                        false => self.say_ended(*reason, message.as_deref()),
+                    }
                 }
                 self.running_since = None;
                 return vec![Effect::Ask(Asked::Store, Query::Store.into())];
@@ -103,16 +106,13 @@ impl App {
     }
 
     /// Says how a turn ended, unless it ended as it should.
-    fn say_ended(&mut self, reason: TurnEnd, message: Option<&str>, taken_back: bool) {
-        match (reason, taken_back) {
-            (_, true) => drop(self.say_taken_back(message)),
-            (TurnEnd::Interrupted, _) => {
+    fn say_ended(&mut self, reason: TurnEnd, message: Option<&str>) {
+        match reason {
+            TurnEnd::Interrupted => {
                 drop(self.say_plain("Stopped. /undo takes the turn back; Ctrl+R goes further back"))
             }
-            (TurnEnd::RoundLimit, _) => {
-                drop(self.say(Tone::Warning, message.unwrap_or("The turn took too many rounds")))
-            }
-            (TurnEnd::Done | TurnEnd::Failed, _) => {}
+            TurnEnd::RoundLimit => drop(self.say(Tone::Warning, message.unwrap_or("The turn took too many rounds"))),
+            TurnEnd::Done | TurnEnd::Failed => {}
         }
     }
 

@@ -84,8 +84,8 @@ impl App {
     pub(super) fn completion_key(&mut self, key: KeyEvent) -> Option<Vec<Effect>> {
         let completion = self.completion.as_mut()?;
         match key.code {
-            KeyCode::Up => completion.step(false),
-            KeyCode::Down => completion.step(true),
+            KeyCode::Up => completion.step(-1),
+            KeyCode::Down => completion.step(1),
             KeyCode::Esc => {
                 self.dismissed = self.completion.take().map(|completion| completion.what);
             }

@@ -193,8 +193,8 @@ impl App {
             KeyCode::PageDown | KeyCode::Char(' ') => 20,
             KeyCode::Home => i64::MIN / 2,
             KeyCode::End => i64::MAX / 2,
-            KeyCode::Char('n') => return self.next_file(true),
-            KeyCode::Char('p') => return self.next_file(false),
+            KeyCode::Char('n') => return self.next_file(),
+            KeyCode::Char('p') => return self.previous_file(),
             KeyCode::Enter => return self.page_enter(OnConflict::Stop),
             KeyCode::Char('k') if self.can_apply() => return self.page_enter(OnConflict::Keep),
             KeyCode::Char('o') if self.can_apply() => return self.page_enter(OnConflict::Overwrite),
@@ -209,15 +209,22 @@ impl App {
         Vec::new()
     }
 
-    /// To the next file of a diff, or the one before.
-    fn next_file(&mut self, forward: bool) -> Vec<Effect> {
-        if let MainView::Page(shown) = &mut self.place {
-            let starts = shown.starts();
-            let found = match forward {
-                true => starts.iter().find(|start| **start > shown.scroll),
-                false => starts.iter().rev().find(|start| **start < shown.scroll),
-            };
-            shown.scroll = found.copied().unwrap_or(shown.scroll);
+    /// To the next file of a diff.
+    fn next_file(&mut self) -> Vec<Effect> {
+        self.scroll_to(|starts, scroll| starts.iter().find(|start| **start > scroll).copied())
+    }
+
+    /// To the file before in a diff.
+    fn previous_file(&mut self) -> Vec<Effect> {
+        self.scroll_to(|starts, scroll| starts.iter().rev().find(|start| **start < scroll).copied())
+    }
+
+    /// Scrolls to one of the places at which files begin.
+    fn scroll_to(&mut self, find: impl Fn(&[usize], usize) -> Option<usize>) -> Vec<Effect> {
+        if let MainView::Page(shown) = &mut self.place
+            && let Some(found) = find(&shown.starts(), shown.scroll)
+        {
+            shown.scroll = found;
         }
         Vec::new()
     }

@@ -36,6 +36,13 @@ pub struct Composer {
     recalled: Option<(usize, Vec<Part>)>,
 }
 
+/// Which prompt of the history is recalled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Recall {
+    Earlier,
+    Later,
+}
+
 impl Composer {
     /// The text with placeholders, and the cursor in it, for drawing.
     pub fn raw(&self) -> (&str, usize) {
@@ -219,7 +226,7 @@ impl Composer {
     pub fn up(&mut self) -> bool {
         let start = self.line_start();
         if start == 0 {
-            return self.recall(true);
+            return self.recall(Recall::Earlier);
         }
         let column = self.text[start..self.cursor].graphemes(true).count();
         let above = self.text[..start - 1].rfind('\n').map_or(0, |at| at + 1);
@@ -231,7 +238,7 @@ impl Composer {
     pub fn down(&mut self) -> bool {
         let end = self.line_end();
         if end == self.text.len() {
-            return self.recall(false);
+            return self.recall(Recall::Later);
         }
         let column = self.text[self.line_start()..self.cursor].graphemes(true).count();
         let below_end = self.text[end + 1..].find('\n').map_or(self.text.len(), |at| end + 1 + at);
@@ -239,13 +246,13 @@ impl Composer {
         true
     }
 
-    fn recall(&mut self, earlier: bool) -> bool {
-        let (at, kept) = match self.recalled.take() {
-            None if earlier && !self.history.is_empty() => (self.history.len() - 1, self.parts()),
-            None => return false,
-            Some((at, kept)) if earlier => (at.saturating_sub(1), kept),
-            Some((at, kept)) if at + 1 < self.history.len() => (at + 1, kept),
-            Some((_, kept)) => {
+    fn recall(&mut self, which: Recall) -> bool {
+        let (at, kept) = match (self.recalled.take(), which) {
+            (None, Recall::Earlier) if !self.history.is_empty() => (self.history.len() - 1, self.parts()),
+            (None, _) => return false,
+            (Some((at, kept)), Recall::Earlier) => (at.saturating_sub(1), kept),
+            (Some((at, kept)), Recall::Later) if at + 1 < self.history.len() => (at + 1, kept),
+            (Some((_, kept)), Recall::Later) => {
                 self.set(&kept);
                 return true;
             }

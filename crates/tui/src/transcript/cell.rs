@@ -5,6 +5,7 @@ use retake_engine::id::EntryId;
 use retake_engine::session::entry::{Block, Body, EndReason, Entry, Outcome, SummaryBy};
 
 use super::cell_writer::{CellWriter, Keep, more};
+use super::model_visibility::Sight;
 use super::model_visibility::{self, ModelVisibility};
 use super::{prompt, reply, result};
 use crate::text::width as columns;
@@ -30,15 +31,15 @@ enum Shape {
 /// an entry never changes, so neither does what is written of it.
 pub(super) fn write(entries: &[Entry], index: usize, seen: &ModelVisibility, ink: &mut CellWriter) {
     if !seen.is_moved(index) {
-        write_entry(entries, index, seen.is_unseen(index), ink);
+        write_entry(entries, index, seen.of(index), ink);
     }
     for below in seen.below(index) {
         ink.blank();
-        write_body(entries, *below, false, ink);
+        write_body(entries, *below, Sight::Seen, ink);
     }
 }
 
-fn write_entry(entries: &[Entry], index: usize, is_unseen: bool, ink: &mut CellWriter) {
+fn write_entry(entries: &[Entry], index: usize, sight: Sight, ink: &mut CellWriter) {
     let shape = shape(entries, index);
     if shape == Shape::Nothing {
         return;
@@ -46,12 +47,12 @@ fn write_entry(entries: &[Entry], index: usize, is_unseen: bool, ink: &mut CellW
     if needs_gap(entries, index, shape) {
         ink.blank();
     }
-    write_body(entries, index, is_unseen, ink);
+    write_body(entries, index, sight, ink);
 }
 
-fn write_body(entries: &[Entry], index: usize, is_unseen: bool, ink: &mut CellWriter) {
+fn write_body(entries: &[Entry], index: usize, sight: Sight, ink: &mut CellWriter) {
     match &entries[index].body {
-        Body::Prompt { parts } => prompt::write(parts, is_unseen, ink),
+        Body::Prompt { parts } => prompt::write(parts, sight, ink),
         Body::Reply { blocks, stop, .. } => reply::write(blocks, *stop, ink),
         Body::ToolResult { .. } => result::write(entries, index, ink),
         Body::Note { text, .. } => note(text, ink),

@@ -9,7 +9,7 @@ use retake_engine::id::EntryId;
 
 use super::Folds;
 use super::cell_writer::{CellWriter, Fold};
-use super::model_visibility::ModelVisibility;
+use super::model_visibility::{ModelVisibility, Sight};
 use super::{cell, streaming};
 use crate::text::code::Budget;
 use crate::theme::Theme;
@@ -61,7 +61,7 @@ struct CachedCell {
 }
 
 /// Whatever later entries change about a cell: whether the model sees it, and how many summaries stand below it.
-type CellContext = (bool, usize);
+type CellContext = (Sight, usize);
 
 #[derive(Debug)]
 struct LiveCell {
@@ -161,7 +161,7 @@ impl<'a> CellLayout<'a> {
             return if index == self.live() { self.live_cell() } else { Rc::default() };
         };
         let fold = if self.folds.is_open(entry) { Fold::Open } else { Fold::Folded };
-        let standing = (self.seen.is_unseen(index), self.seen.below(index).len());
+        let standing = (self.seen.of(index), self.seen.below(index).len());
         let frame = self.cache.frame;
         if let Some(kept) = self.cache.cells.get_mut(&entry)
             && (kept.fold, kept.standing) == (fold, standing)

@@ -22,6 +22,14 @@ pub(super) struct ModelVisibility {
     moved: HashSet<usize>,
 }
 
+/// Whether the model sees an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sight {
+    Seen,
+    /// It was cleared, or a summary replaces it.
+    Unseen,
+}
+
 impl ModelVisibility {
     /// Takes in what was added.
     pub(super) fn update(&mut self, entries: &[Entry]) {
@@ -66,8 +74,10 @@ impl ModelVisibility {
         self.moved.contains(&index)
     }
 
-    pub(super) fn is_unseen(&self, index: usize) -> bool {
-        index < self.cleared || self.summarised.iter().any(|range| range.contains(&index))
+    /// Whether the model still sees an entry.
+    pub(super) fn of(&self, index: usize) -> Sight {
+        let is_unseen = index < self.cleared || self.summarised.iter().any(|range| range.contains(&index));
+        if is_unseen { Sight::Unseen } else { Sight::Seen }
     }
 }
 

@@ -5,14 +5,18 @@ use retake_engine::session::entry::Part;
 
 use super::cell::counted;
 use super::cell_writer::{CellWriter, Keep};
+use super::model_visibility::Sight;
 use crate::text::wrap::Margin;
 
 /// A longer prompt is folded to its beginning.
 const MAX_LINES: usize = 40;
 
 /// Writes a prompt; dim if the model does not see it any more.
-pub(super) fn write(parts: &[Part], is_unseen: bool, ink: &mut CellWriter) {
-    let style = if is_unseen { ink.theme.dim() } else { ink.theme.accent() };
+pub(super) fn write(parts: &[Part], sight: Sight, ink: &mut CellWriter) {
+    let style = match sight {
+        Sight::Unseen => ink.theme.dim(),
+        Sight::Seen => ink.theme.accent(),
+    };
     let mark = Span::styled("> ", style.patch(ink.theme.bold()));
     let all = lines(parts, style, style.patch(ink.theme.dim()));
     let is_long = all.len() > MAX_LINES + 1;

@@ -59,7 +59,7 @@ impl LogWriter {
         };
         let was_late = !known && may_write && !self.refused.contains(id);
         if was_late {
-            timing(&self.timeline).late(id, self.at, beside == UndeclaredPaths::Nothing, &work.paths);
+            timing(&self.timeline).late(id, self.at, beside, &work.paths);
         }
         if was_late || self.is_working(id) {
             self.claim(work);

@@ -1,6 +1,7 @@
 //! Tables: side by side where there is room, one row below the other where there is not.
 
 use pulldown_cmark::Alignment;
+use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use crate::text::width as columns;
@@ -56,7 +57,9 @@ impl Table {
             let cells: Vec<Vec<Line>> = widths
                 .iter()
                 .enumerate()
-                .map(|(column, width)| wrapped(row.get(column), *width, at == 0, theme))
+                .map(|(column, width)| {
+                    wrapped(row.get(column), *width, if at == 0 { theme.bold() } else { Style::new() })
+                })
                 .collect();
             let height = cells.iter().map(Vec::len).max().unwrap_or(1);
             lines.extend((0..height).map(|line| self.grid_line(&cells, widths, line, theme)));
@@ -127,8 +130,7 @@ fn longest_word(cell: &Cell) -> usize {
     text.split(' ').map(|word| columns(&crate::text::clean(word))).max().unwrap_or(0)
 }
 
-fn wrapped(cell: Option<&Cell>, width: usize, is_head: bool, theme: Theme) -> Vec<Line<'static>> {
-    let line = Line::from(cell.cloned().unwrap_or_default());
-    let line = if is_head { line.style(theme.bold()) } else { line };
+fn wrapped(cell: Option<&Cell>, width: usize, style: Style) -> Vec<Line<'static>> {
+    let line = Line::from(cell.cloned().unwrap_or_default()).style(style);
     wrap(&line, width, &Margin::default(), Breaks::Words)
 }
