@@ -178,19 +178,9 @@ fn compare(
     read_after: impl FnOnce() -> Result<Vec<u8>, ContentError>,
     budget: &mut u32,
 ) -> FileDiff {
-    FileDiff { about: about(before, after), ..contents(path, before, after, read_before, read_after, budget) }
-}
-
-fn contents(
-    path: &WorkspacePath,
-    before: Option<&Node>,
-    after: Option<&Node>,
-    read_before: impl FnOnce() -> Result<Vec<u8>, ContentError>,
-    read_after: impl FnOnce() -> Result<Vec<u8>, ContentError>,
-    budget: &mut u32,
-) -> FileDiff {
     let path = Bytes::new(path.as_bytes());
-    let instead = |why: Instead| FileDiff::instead(path.clone(), why);
+    let about = about(before, after);
+    let instead = |why: Instead| FileDiff { about: about.clone(), ..FileDiff::instead(path.clone(), why) };
     let nodes = [before, after];
     if nodes.iter().flatten().all(|node| node.kind == NodeKind::Directory) {
         return instead(Instead::Directory);
@@ -202,7 +192,7 @@ fn contents(
         return instead(Instead::TooLarge);
     }
     let (Ok(before), Ok(after)) = (read_before(), read_after()) else { return instead(Instead::Unreadable) };
-    texts(path, &before, &after, budget)
+    FileDiff { about, ..texts(path, &before, &after, budget) }
 }
 
 /// What differs between two contents, line by line if they are texts.

@@ -66,9 +66,7 @@ impl SessionBackend for ProxyBackend {
     }
 
     async fn apply(&self, wanted: ChangeRequest) -> Result<backend::AppliedChange, Refusal> {
-        let made = self.proxy.change(&self.session, wanted).await?;
-        let super::change::AppliedChange { document, strategy, warnings } = made;
-        Ok(backend::AppliedChange { document: Box::new(document), strategy, warnings })
+        self.proxy.change(&self.session, wanted).await
     }
 
     async fn fork(&self, entry: EntryId) -> Result<Fork, Refusal> {

@@ -18,22 +18,13 @@ use super::session_map::{MapRecord, Mapping};
 use super::shape;
 use crate::extension;
 use crate::extension::answer::LATE;
-use crate::extension::backend::ChangeRequest;
+use crate::extension::backend::{AppliedChange, ChangeRequest};
 use crate::wire::RpcError;
 
 /// What the inner agent asks the user.
 pub(super) const PERMISSION: &str = "session/request_permission";
 /// In the place of the method of a request of the inner agent's that was answered here.
 pub(super) const CLOSED: &str = "";
-
-/// A change that was made.
-pub(super) struct AppliedChange {
-    pub(super) document: RewindDocument,
-    /// How the inner agent's conversation was cut, if it was.
-    pub(super) strategy: Option<&'static str>,
-    /// What the user has to know of that.
-    pub(super) warnings: Vec<String>,
-}
 
 impl Proxy {
     /// Makes a change, and tells the client what it means for what it shows.
@@ -111,7 +102,7 @@ impl Proxy {
         }
         let (strategy, warnings) = held.map(|held| (held.strategy, held.warnings)).unzip();
         note_late(&session.known(), &goal, &mut changed.document);
-        Ok(AppliedChange { document: changed.document, strategy, warnings: warnings.unwrap_or_default() })
+        Ok(AppliedChange { document: Box::new(changed.document), strategy, warnings: warnings.unwrap_or_default() })
     }
 
     /// Has another inner session speak from now on.

@@ -17,10 +17,8 @@ use retake_engine::session::entry::Entry;
 use serde_json::Value;
 
 use super::Proxy;
-use super::json_edit::JsonEdits;
 use super::log_writer::spoken;
 use super::open::{OpenedLog, SessionOrigin, ask};
-use super::route::Unkept;
 use super::session::Session;
 use super::session_map::{self, MapRecord, Mapping, SessionMap};
 
@@ -82,22 +80,8 @@ impl Proxy {
         }
         let (proxy, expecting, parent) = (Arc::clone(self), self.expect(), Arc::clone(parent));
         tokio::spawn(async move {
-            match proxy.fork_log(&parent, &inner, birth).await {
-                Ok(session) => {
-                    session.live().facts = result;
-                    let mut edits = JsonEdits::new(&line);
-                    if session.outer != inner {
-                        edits.replace(&["result", "sessionId"], &Value::from(session.outer.as_str()));
-                    }
-                    proxy.to_client(edits.make()).await;
-                    proxy.tell_commands(&session).await;
-                }
-                Err(why) => {
-                    super::complain(&format!("session {inner} cannot be rewound: {why}"));
-                    proxy.state().note_unkept(&inner, Unkept::Refused(why));
-                    proxy.to_client(line).await;
-                }
-            }
+            let forked = proxy.fork_log(&parent, &inner, birth).await;
+            proxy.introduce(&inner, forked, result, line).await;
             expecting.end().await;
         });
     }

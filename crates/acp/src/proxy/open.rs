@@ -234,24 +234,36 @@ impl Proxy {
         let (proxy, expecting) = (Arc::clone(self), self.expect());
         // Whoever waits for the store must not hold up what others are told.
         tokio::spawn(async move {
-            match proxy.begin_log(&inner, birth, SessionOrigin::New).await {
-                Ok(session) => {
-                    session.live().facts = result;
-                    let mut edits = JsonEdits::new(&line);
-                    if session.outer != inner {
-                        edits.replace(&["result", "sessionId"], &Value::from(session.outer.as_str()));
-                    }
-                    proxy.to_client(edits.make()).await;
-                    proxy.tell_commands(&session).await;
-                }
-                Err(why) => {
-                    complain(&format!("session {inner} cannot be rewound: {why}"));
-                    proxy.state().note_unkept(&inner, Unkept::Refused(why));
-                    proxy.to_client(line).await;
-                }
-            }
+            let begun = proxy.begin_log(&inner, birth, SessionOrigin::New).await;
+            proxy.introduce(&inner, begun, result, line).await;
             expecting.end().await;
         });
+    }
+
+    /// Passes the inner agent's answer about a session that it has made on to the client, under the id that the client will use.
+    pub(super) async fn introduce(
+        &self,
+        inner: &str,
+        opened: Result<Arc<Session>, String>,
+        result: Value,
+        line: Vec<u8>,
+    ) {
+        match opened {
+            Ok(session) => {
+                session.live().facts = result;
+                let mut edits = JsonEdits::new(&line);
+                if session.outer != inner {
+                    edits.replace(&["result", "sessionId"], &Value::from(session.outer.as_str()));
+                }
+                self.to_client(edits.make()).await;
+                self.tell_commands(&session).await;
+            }
+            Err(why) => {
+                complain(&format!("session {inner} cannot be rewound: {why}"));
+                self.state().note_unkept(inner, Unkept::Refused(why));
+                self.to_client(line).await;
+            }
+        }
     }
 
     /// Tells the client the commands: a list replaces the one before it, so the inner agent's own are in it as far as they are known.

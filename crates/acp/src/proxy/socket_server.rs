@@ -60,7 +60,7 @@ impl Proxy {
                 for warning in &made.warnings {
                     self.tell_user(session, warning).await;
                 }
-                Ok(Reply::Change { document: Box::new(made.document) })
+                Ok(Reply::Change { document: made.document })
             }
             Command::Query(Query::Ping) => Ok(Reply::Done),
             Command::Action(Action::Interrupt { .. }) if session.is_running() => {
