@@ -12,7 +12,7 @@ use super::session::Session;
 use super::shape::content;
 use super::shape::update::THOUGHT;
 use crate::extension::answer::Snapshot;
-use crate::extension::backend::{AppliedChange, ChangeRequest, Fork, SessionBackend, SessionSnapshot};
+use crate::extension::backend::{AppliedChange, ChangeRequest, Fork, SessionBackend, SessionContents};
 use crate::extension::methods::{self, Name};
 use crate::extension::params::Params;
 use crate::rpc_peer::Peer;
@@ -40,8 +40,8 @@ impl SessionBackend for Session {
         self.known().running.is_some()
     }
 
-    async fn standing(&self) -> SessionSnapshot {
-        SessionSnapshot { entries: self.known().view.entries.clone(), root: self.updates.root.clone() }
+    async fn standing(&self) -> SessionContents {
+        SessionContents { entries: self.known().view.entries.clone(), root: self.updates.root.clone() }
     }
 
     async fn ask(&self, command: Command) -> Result<Reply, Refusal> {

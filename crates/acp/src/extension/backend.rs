@@ -34,7 +34,7 @@ pub(crate) trait SessionBackend: Send + Sync {
     fn is_busy(&self) -> bool;
 
     /// What is retained, and where the workspace is.
-    fn standing(&self) -> impl Future<Output = SessionSnapshot> + Send;
+    fn standing(&self) -> impl Future<Output = SessionContents> + Send;
 
     /// Has a question answered, or a command carried out that is no change.
     fn ask(&self, command: Command) -> impl Future<Output = Result<Reply, Refusal>> + Send;
@@ -77,7 +77,7 @@ pub(crate) trait SessionBackend: Send + Sync {
 
 /// How a session stands.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct SessionSnapshot {
+pub(crate) struct SessionContents {
     /// What is retained.
     pub(crate) entries: Vec<Entry>,
     /// The workspace.

@@ -11,7 +11,7 @@ use retake_engine::session::{Discard, Scope};
 use serde_json::{Value, json};
 
 use super::answer::{self, error, point};
-use super::backend::{AppliedChange, ChangeRequest, SessionBackend, SessionSnapshot};
+use super::backend::{AppliedChange, ChangeRequest, SessionBackend, SessionContents};
 use super::params::{Params, unknown_message, wrong};
 use super::{KEY, is_message, last_message};
 use crate::wire::RpcError;
@@ -181,7 +181,7 @@ fn aim(
     backend: &impl SessionBackend,
     params: &Params,
     scope: Scope,
-    standing: &SessionSnapshot,
+    standing: &SessionContents,
 ) -> Result<ChangeGoal, RpcError> {
     match (params.text_if_given("toMessageId")?, params.text_if_given("beforeMessageId")?) {
         (None, Some(id)) => before(&message_in(backend, standing, id)?, id, scope),
@@ -202,7 +202,7 @@ fn aim(
 }
 
 /// A retained message.
-fn message_in(backend: &impl SessionBackend, standing: &SessionSnapshot, id: &str) -> Result<Entry, RpcError> {
+fn message_in(backend: &impl SessionBackend, standing: &SessionContents, id: &str) -> Result<Entry, RpcError> {
     let named = backend.entries(id);
     // Of one that goes on after something else, the end.
     let found = standing.entries.iter().rfind(|one| named.contains(&one.id) && is_message(one));
@@ -229,7 +229,7 @@ fn wanted(
     backend: &impl SessionBackend,
     params: &Params,
     goal: ChangeGoal,
-    standing: &SessionSnapshot,
+    standing: &SessionContents,
 ) -> Result<ChangeRequest, RpcError> {
     let paths: Vec<String> = params.read("paths", "a list of paths")?.unwrap_or_default();
     let below = |path: String| match Path::new(&path).strip_prefix(&standing.root) {
@@ -254,7 +254,7 @@ fn wanted(
 fn head_seen(
     backend: &impl SessionBackend,
     params: &Params,
-    standing: &SessionSnapshot,
+    standing: &SessionContents,
 ) -> Result<Option<SeenHead>, RpcError> {
     let Some(expected) = params.0.get("expectedHead") else { return Ok(None) };
     let (head, last) = (standing.entries.last().map(|entry| entry.id), last_message(&standing.entries));

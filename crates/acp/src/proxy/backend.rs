@@ -15,7 +15,7 @@ use super::relay::PendingKind;
 use super::session::Session;
 use super::shape::{self, Version};
 use crate::extension::answer::Snapshot;
-use crate::extension::backend::{self, ChangeRequest, Fork, SessionBackend, SessionSnapshot};
+use crate::extension::backend::{self, ChangeRequest, Fork, SessionBackend, SessionContents};
 use crate::extension::methods::{self, Method, Name};
 use crate::extension::params::Params;
 use crate::rpc_peer::Peer;
@@ -49,8 +49,8 @@ impl SessionBackend for ProxyBackend {
         self.session.is_running()
     }
 
-    async fn standing(&self) -> SessionSnapshot {
-        let standing = |log: &mut super::log_writer::LogWriter| SessionSnapshot {
+    async fn standing(&self) -> SessionContents {
+        let standing = |log: &mut super::log_writer::LogWriter| SessionContents {
             entries: log.entries().to_vec(),
             root: log.root().to_owned(),
         };
