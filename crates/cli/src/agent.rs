@@ -20,6 +20,7 @@ use thiserror::Error;
 use tokio::runtime::{Handle, Runtime};
 use tokio::sync::mpsc;
 
+use crate::failure::{Failure, Result};
 use crate::output::ui::Warn;
 use crate::workspace::context::CommandContext;
 pub use print::Printer;
@@ -151,7 +152,7 @@ pub fn open(
     model: Model,
     which: Which,
     manner: SessionOptions,
-) -> anyhow::Result<Serving> {
+) -> Result<Serving> {
     let (serving, warning) = open_quietly(runtime, here, tools, model, which, manner)?;
     if let Some(warning) = warning {
         ui.warn(&warning)?;
@@ -201,7 +202,7 @@ pub fn open_quietly(
 pub type Tools = (Toolbox, mpsc::Receiver<JobEnded>);
 
 /// The tools of a session, those of MCP servers included; a server that does not start is a warning. Inside a runtime only.
-pub async fn tools(ui: &mut impl Warn, here: &CommandContext) -> anyhow::Result<Tools> {
+pub async fn tools(ui: &mut impl Warn, here: &CommandContext) -> Result<Tools> {
     let (tools, warnings) = tools_quietly(here).await;
     for warning in warnings {
         ui.warn(&warning)?;
@@ -227,7 +228,7 @@ pub fn ask_live(
     here: &CommandContext,
     session: SessionId,
     command: impl Into<Command>,
-) -> anyhow::Result<Option<Result<Reply, Refusal>>> {
+) -> Result<Option<Result<Reply, Refusal>>> {
     let runtime = runtime()?;
     runtime.block_on(async {
         let Some(client) = connect(here, session).await? else { return Ok(None) };
@@ -237,17 +238,17 @@ pub fn ask_live(
 }
 
 /// The way to a live session in another process; `None` if it lives nowhere.
-pub async fn connect(here: &CommandContext, session: SessionId) -> anyhow::Result<Option<Client>> {
+pub async fn connect(here: &CommandContext, session: SessionId) -> Result<Option<Client>> {
     here.reach().connect(session).await.map_err(cannot_join)
 }
 
 /// Joins a live session in another process; `None` if it lives nowhere.
-pub async fn join(here: &CommandContext, session: SessionId) -> anyhow::Result<Option<(Box<View>, LiveSession)>> {
+pub async fn join(here: &CommandContext, session: SessionId) -> Result<Option<(Box<View>, LiveSession)>> {
     here.reach().join(session).await.map_err(cannot_join)
 }
 
 /// Why a session cannot be joined, as commands tell it.
-pub fn cannot_join(error: JoinError) -> anyhow::Error {
+pub fn cannot_join(error: JoinError) -> Failure {
     match error {
         JoinError::Untrusted(untrusted) => AgentError::Untrusted(untrusted).into(),
         JoinError::Live(error) => AgentError::from(error).into(),
@@ -256,7 +257,7 @@ pub fn cannot_join(error: JoinError) -> anyhow::Error {
 }
 
 /// Whether a live session in another process answers.
-pub fn is_served(here: &CommandContext, session: SessionId) -> anyhow::Result<bool> {
+pub fn is_served(here: &CommandContext, session: SessionId) -> Result<bool> {
     match ask_live(here, session, Query::Ping) {
         Ok(answer) => Ok(answer.is_some_and(|answer| answer.is_ok())),
         // What it left behind accepted the connection.

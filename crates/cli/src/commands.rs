@@ -41,6 +41,7 @@ use thiserror::Error;
 
 use crate::agent::terminal;
 use crate::args::{self, Cli, Command};
+use crate::failure::Result;
 use crate::output::messages;
 use crate::output::quote;
 use crate::output::ui::{OutputError, Paint, Ui, YELLOW};
@@ -118,7 +119,7 @@ impl CommandError {
 }
 
 /// Runs the command that was typed; without one, prints the help. Returns the exit code.
-pub fn run(ui: &mut Ui, cli: &Cli) -> anyhow::Result<ExitCode> {
+pub fn run(ui: &mut Ui, cli: &Cli) -> Result<ExitCode> {
     let here = || CommandContext::find(&cli.global);
     let done = match &cli.command {
         None if ui.is_interactive() => return terminal::run(ui, &here()?, &cli.model, terminal::Start::New),

@@ -1,19 +1,22 @@
 //! Failures at the edge: `error:` and `hint:` lines on stderr, with `--json` the same as a document on stdout, and the exit code.
 //!
-//! Both are chosen by matching on error types, exhaustively, so that a new variant asks for its hint. Exit codes: 1 failed, 2 usage,
-//! 3 refused until the user decides, 130 and 143 stopped by Ctrl-C and SIGTERM.
+//! A command returns a [`Failure`], which `?` makes from every error type that has its advice in the table below. An error type without
+//! advice does not compile there, and a new variant of one does not compile in its match. Exit codes: 1 failed, 2 usage, 3 refused until the
+//! user decides, 130 and 143 stopped by Ctrl-C and SIGTERM.
 
 mod agent;
 mod change;
+mod engine;
 mod fork;
 
 use std::borrow::Cow;
+use std::fmt;
 use std::io::{self, Stderr, Write};
 use std::process::ExitCode;
 
 use anstream::AutoStream;
-use anyhow::Error;
-use retake_agent::ids;
+use retake_acp::proxy;
+use retake_tui::TerminalError;
 use retake_engine::checkpoint::{Checkpoint, CheckpointError, InvalidLabel, ResolveError};
 use retake_engine::maintenance::PurgeError;
 use retake_engine::operation::OperationError;
@@ -25,16 +28,19 @@ use retake_web::StartError;
 
 use crate::agent::AgentError;
 use crate::commands::CommandError;
+use crate::demo::tour::DemoError;
 use crate::output::json::ErrorDocument;
 use crate::output::quote;
-use crate::output::size;
-use crate::output::time;
 use crate::output::ui::{CYAN, OutputError, RED, Ui};
 use crate::process::interrupt;
 use crate::workspace::context::{ContextError, SettingsError};
 use crate::workspace::paths::OutsideWorkspace;
 pub use agent::hint;
 use change::{for_operation, for_rewind};
+use engine::{
+    for_checkpoint, for_content, for_label, for_open, for_path, for_purge, for_resolve, for_scan, for_self_test,
+    for_store,
+};
 
 const FAILED: u8 = 1;
 const USAGE: u8 = 2;
@@ -45,10 +51,98 @@ const INTERRUPTED: u8 = 130;
 /// Most candidates named for an ambiguous point.
 const MAX_CANDIDATES: usize = 5;
 
-/// What to do about a failure.
-struct Advice {
+/// What a command returns.
+pub type Result<T, E = Failure> = std::result::Result<T, E>;
+
+/// Why a command failed, with what to do about it.
+#[derive(Debug)]
+pub struct Failure {
+    error: anyhow::Error,
+    advice: Advice,
+}
+
+/// What to do about a failure: the exit code, and a hint for the user.
+#[derive(Clone, Debug)]
+pub struct Advice {
     code: u8,
     hint: Option<String>,
+}
+
+/// An error that a command can fail with.
+pub trait Advise: std::error::Error + Send + Sync + 'static {
+    /// What to do about it.
+    fn advice(&self) -> Advice;
+}
+
+impl<E: Advise> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self { advice: error.advice(), error: error.into() }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.error, f)
+    }
+}
+
+impl Failure {
+    /// The same failure with `text` before its message; the advice stays.
+    pub fn context(self, text: impl fmt::Display + Send + Sync + 'static) -> Self {
+        Self { error: self.error.context(text), ..self }
+    }
+
+    /// What to do about it, in words.
+    pub fn hint(&self) -> Option<&str> {
+        self.advice.hint.as_deref()
+    }
+
+    /// The error, if it is of this type.
+    pub fn downcast_ref<E: Advise>(&self) -> Option<&E> {
+        self.error.downcast_ref()
+    }
+
+    /// The error and its causes.
+    pub fn chain(&self) -> anyhow::Chain<'_> {
+        self.error.chain()
+    }
+}
+
+/// The table of error types and their advice.
+macro_rules! advise {
+    ($($error:ty => $advice:expr;)*) => {
+        $(impl Advise for $error {
+            fn advice(&self) -> Advice {
+                $advice(self)
+            }
+        })*
+    };
+}
+
+advise! {
+    CommandError => for_command;
+    AgentError => agent::for_agent;
+    ContextError => for_context;
+    OutsideWorkspace => for_outside;
+    io::Error => for_io;
+    DemoError => for_demo;
+    TerminalError => for_terminal;
+    proxy::StartError => for_proxy;
+    OpenError => for_open;
+    CheckpointError => for_checkpoint;
+    ContentError => for_content;
+    ForkError => fork::for_fork;
+    InvalidLabel => for_label;
+    InvalidPath => for_path;
+    OperationError => for_operation;
+    PurgeError => for_purge;
+    ResolveError => for_resolve;
+    RewindError => for_rewind;
+    ScanError => for_scan;
+    SelfTestError => for_self_test;
+    SessionError => agent::for_session;
+    StoreError => for_store;
+    StartError => for_server;
 }
 
 /// Prints clap's answer: help and version are no failure.
@@ -88,106 +182,66 @@ fn usage_document(answer: &clap::Error) -> ErrorDocument {
 }
 
 /// Draws `error`, its causes and its hint; a closed pipe (`retake log | head`, a pager left early) ends in silence.
-pub fn report(ui: &mut Ui, error: &Error) -> ExitCode {
+pub fn report(ui: &mut Ui, error: &Failure) -> ExitCode {
     if ui.owes_document() && !is_broken_pipe(error) {
         let causes = error.chain().skip(1).map(ToString::to_string).collect();
-        ui.json(&ErrorDocument::new(error.to_string(), advice(error).hint, causes)).ok();
+        ui.json(&ErrorDocument::new(error.to_string(), error.advice.hint.clone(), causes)).ok();
     }
     // What was written before the failure is still the user's; if it cannot be written either, the first failure is the one to tell.
     ui.finish().ok();
     tell(ui.complain(), error)
 }
 
-fn tell(err: &mut AutoStream<Stderr>, error: &Error) -> ExitCode {
+fn tell(err: &mut AutoStream<Stderr>, error: &Failure) -> ExitCode {
     if is_broken_pipe(error) {
         return ExitCode::SUCCESS;
     }
-    let advice = advice(error);
-    draw(err, error, &advice).ok();
-    ExitCode::from(advice.code)
+    draw(err, error).ok();
+    ExitCode::from(error.advice.code)
 }
 
-fn draw(err: &mut AutoStream<Stderr>, error: &Error, advice: &Advice) -> io::Result<()> {
+fn draw(err: &mut AutoStream<Stderr>, error: &Failure) -> io::Result<()> {
     // What a server said may be in it.
     writeln!(err, "{RED}error:{RED:#} {}", quote::harmless(&error.to_string()))?;
     for cause in error.chain().skip(1) {
         writeln!(err, "  caused by: {}", quote::harmless(&cause.to_string()))?;
     }
-    if let Some(hint) = &advice.hint {
+    if let Some(hint) = error.hint() {
         writeln!(err, "{CYAN}hint:{CYAN:#} {}", quote::harmless(hint))?;
     }
     Ok(())
 }
 
-fn is_broken_pipe(error: &Error) -> bool {
+fn is_broken_pipe(error: &Failure) -> bool {
     let kinds = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>()).map(io::Error::kind);
     kinds.into_iter().any(|kind| kind == io::ErrorKind::BrokenPipe)
 }
 
-/// What to do about an error, in words.
-pub fn advise(error: &Error) -> Option<String> {
-    advice(error).hint
+fn for_io(error: &io::Error) -> Advice {
+    let is_output = OutputError::is_in(error);
+    failed(is_output.then_some("only the output is affected: what the command does besides printing is done"))
 }
 
-/// The advice of the first cause that has any.
-fn advice(error: &Error) -> Advice {
-    error.chain().find_map(advice_for).unwrap_or_else(|| failed(None))
+fn for_outside(_: &OutsideWorkspace) -> Advice {
+    Advice { code: USAGE, hint: Some("name the workspace with `-C DIR`".to_owned()) }
 }
 
-fn advice_for(cause: &(dyn std::error::Error + 'static)) -> Option<Advice> {
-    if cause.downcast_ref::<io::Error>().is_some_and(OutputError::is_in) {
-        return Some(failed(Some("only the output is affected: what the command does besides printing is done")));
+fn for_demo(error: &DemoError) -> Advice {
+    match error {
+        DemoError::Wrong { .. } | DemoError::Scratch(_) => failed(None),
     }
-    if let Some(error) = cause.downcast_ref::<CommandError>() {
-        return Some(for_command(error));
+}
+
+fn for_terminal(error: &TerminalError) -> Advice {
+    match error {
+        TerminalError::Io(_) | TerminalError::Over { .. } => failed(None),
     }
-    if let Some(error) = cause.downcast_ref::<AgentError>() {
-        return Some(agent::for_agent(error));
+}
+
+fn for_proxy(error: &proxy::StartError) -> Advice {
+    match error {
+        proxy::StartError::NoCommand | proxy::StartError::Start { .. } => failed(None),
     }
-    if let Some(error) = cause.downcast_ref::<SessionError>() {
-        return Some(agent::for_session(error));
-    }
-    if let Some(error) = cause.downcast_ref::<ContextError>() {
-        return Some(for_surroundings(error));
-    }
-    if let Some(error) = cause.downcast_ref::<OpenError>() {
-        return Some(for_open(error));
-    }
-    if let Some(error) = cause.downcast_ref::<CheckpointError>() {
-        return Some(for_checkpoint(error));
-    }
-    if let Some(error) = cause.downcast_ref::<PurgeError>() {
-        return Some(for_purge(error));
-    }
-    if let Some(error) = cause.downcast_ref::<RewindError>() {
-        return Some(for_rewind(error));
-    }
-    if let Some(error) = cause.downcast_ref::<ForkError>() {
-        return Some(fork::for_fork(error));
-    }
-    if let Some(error) = cause.downcast_ref::<OperationError>() {
-        return Some(for_operation(error));
-    }
-    if let Some(error) = cause.downcast_ref::<InvalidLabel>() {
-        return Some(for_label(error));
-    }
-    if let Some(error) = cause.downcast_ref::<ResolveError>() {
-        return Some(for_resolve(error));
-    }
-    if let Some(error) = cause.downcast_ref::<ContentError>() {
-        return Some(for_content(error));
-    }
-    if let Some(error) = cause.downcast_ref::<ScanError>() {
-        return Some(for_scan(error));
-    }
-    if let Some(error) = cause.downcast_ref::<StoreError>() {
-        return Some(for_store(error));
-    }
-    if let Some(error) = cause.downcast_ref::<StartError>() {
-        return Some(for_server(error));
-    }
-    let outside = cause.downcast_ref::<OutsideWorkspace>();
-    outside.map(|_| Advice { code: USAGE, hint: Some("name the workspace with `-C DIR`".to_owned()) })
 }
 
 fn for_server(error: &StartError) -> Advice {
@@ -250,7 +304,7 @@ fn for_command(error: &CommandError) -> Advice {
     }
 }
 
-fn for_surroundings(error: &ContextError) -> Advice {
+fn for_context(error: &ContextError) -> Advice {
     match error {
         ContextError::CurrentDir { .. } => failed(Some("change to a directory that exists")),
         ContextError::Workspace { .. } => failed(Some(
@@ -272,131 +326,6 @@ fn for_settings(error: &SettingsError) -> Advice {
     })
 }
 
-fn for_open(error: &OpenError) -> Advice {
-    match error {
-        OpenError::NotAWorkspace { .. } => failed(Some("make the first checkpoint with `retake checkpoint`")),
-        OpenError::Moved { from, .. } => refused(&format!(
-            "if it was moved here, keep its history with `retake relink {}`",
-            quote::shell_word(&from.to_string_lossy())
-        )),
-        OpenError::Broad { .. } => {
-            refused("name a narrower directory with `-C DIR`, or pass `--allow-broad` if you mean it")
-        }
-        OpenError::InsideStore { .. } => refused("run it in your own files, or move the store with `RETAKE_DATA_DIR`"),
-        OpenError::Root { .. } => failed(None),
-        OpenError::DataDir { .. } => {
-            failed(Some("nothing was changed; make it a directory that you may enter, or set `RETAKE_DATA_DIR` to one"))
-        }
-        OpenError::StillThere { .. } => refused("a copy starts its own history with `retake checkpoint`"),
-        OpenError::Occupied { .. } => refused("nothing was changed; both histories stay where they are"),
-        OpenError::Store(error) => for_store(error),
-        OpenError::Scan(error) => for_scan(error),
-    }
-}
-
-fn for_checkpoint(error: &CheckpointError) -> Advice {
-    match error {
-        CheckpointError::Budget { needed, budget } => refused(&format!(
-            "no checkpoint was removed; raise `store.budget` in `config.toml` to {} or more, or lower `capture.max_file`",
-            size::human(budget.saturating_add(*needed))
-        )),
-        CheckpointError::RoomMade { source, .. } => Advice {
-            hint: Some(
-                "all other checkpoints are as they were; once the cause is mended, run the command again".to_owned(),
-            ),
-            ..for_checkpoint(source)
-        },
-        CheckpointError::Label(error) => for_label(error),
-        CheckpointError::LabelTaken { label, holder } if holder.label.as_ref() == Some(label) => refused(&format!(
-            "nothing was changed; choose another label, or take this one away with `retake label {} --remove`",
-            holder.id.short()
-        )),
-        CheckpointError::LabelTaken { .. } => refused("nothing was changed; choose another label, for this is its id"),
-        CheckpointError::Pending { .. } => {
-            refused("nothing was changed; `retake recover` finishes it or takes it back")
-        }
-        CheckpointError::UnknownSession => failed(Some("`retake ops` lists the sessions")),
-        CheckpointError::Scan(error) => for_scan(error),
-        CheckpointError::Store(error) => for_store(error),
-    }
-}
-
-fn for_purge(error: &PurgeError) -> Advice {
-    match error {
-        PurgeError::Pending { .. } => refused("nothing was changed; `retake recover` finishes it or takes it back"),
-        PurgeError::Unfinished { .. } => failed(Some("once the cause is mended, `retake gc` removes the rest")),
-        PurgeError::Store(error) => for_store(error),
-    }
-}
-
-fn for_label(_: &InvalidLabel) -> Advice {
-    let hint = "give it another one, or none; `retake label POINT --remove` takes one away";
-    Advice { code: USAGE, hint: Some(hint.to_owned()) }
-}
-
-fn for_resolve(error: &ResolveError) -> Advice {
-    match error {
-        ResolveError::Unknown { .. } => failed(Some("`retake log` lists the points")),
-        ResolveError::Ambiguous { candidates, .. } => refused(&one_of(candidates)),
-        ResolveError::AmbiguousPoint { .. } => refused("give more digits of its id, or `--session SESSION`"),
-        ResolveError::AmbiguousNumber { sessions, .. } => {
-            let sessions: Vec<String> = sessions.iter().map(|id| format!("`--session {}`", id.short())).collect();
-            refused(&format!("say which one is meant, by its id or with {}", sessions.join(", ")))
-        }
-        ResolveError::UnknownSession { .. } => {
-            failed(Some("`retake sessions` lists the conversations, `retake ops` the sessions of commands"))
-        }
-        ResolveError::AmbiguousSession { .. } => refused("give more digits of its id"),
-        ResolveError::Store(error) => for_store(error),
-    }
-}
-
-fn for_content(error: &ContentError) -> Advice {
-    match error {
-        ContentError::Read { .. } => failed(Some("if it just changed, run the command again")),
-        ContentError::Write(_) => failed(None),
-        ContentError::Store(error) => for_store(error),
-    }
-}
-
-fn for_scan(error: &ScanError) -> Advice {
-    match error {
-        ScanError::Root { .. } => failed(None),
-        ScanError::Cancelled => cancelled(Some("run the command again to go on from there")),
-        ScanError::Store(error) => for_store(error),
-    }
-}
-
-fn for_store(error: &StoreError) -> Advice {
-    failed(match error {
-        StoreError::Io { .. } => Some("nothing was changed, and all checkpoints are as they were"),
-        StoreError::WrongKind { .. } => Some(
-            "nothing was changed, and all checkpoints are as they were; put the file back from a backup if there is one, else \
-             remove what is there, then run `retake doctor`",
-        ),
-        StoreError::DiskFull { .. } => {
-            Some("free some space and run the command again; all checkpoints are as they were")
-        }
-        StoreError::MalformedIntent => Some("no file was touched because of it; `retake doctor` tells more"),
-        StoreError::ReadOnly { .. } => Some("make it writable, or set `RETAKE_DATA_DIR`; reading still works"),
-        StoreError::Newer { .. } => Some("update Retake; the store was not touched"),
-        StoreError::Orphaned { .. } => {
-            Some("put `retake.db` back from a backup, or move the folder away to start anew; nothing was touched")
-        }
-        StoreError::Network { .. } => Some("set `RETAKE_DATA_DIR` to a directory on a local disk"),
-        StoreError::Damaged { .. } | StoreError::Missing { .. } | StoreError::Malformed { .. } => {
-            Some("only what needs this object is affected; everything else can still be shown and compared")
-        }
-        StoreError::Collected => Some("run the command again"),
-        StoreError::DatabaseDamaged { .. } => Some(
-            "nothing was changed, and stored contents are as they were; put `retake.db` back from a backup, or move its \
-             folder away to start anew",
-        ),
-        StoreError::Busy { .. } => Some("nothing was changed; run the command again when the other one has finished"),
-        StoreError::Database { .. } => Some("nothing was changed; if it happens again, check the disk"),
-    })
-}
-
 fn failed(hint: Option<&str>) -> Advice {
     Advice { code: FAILED, hint: hint.map(str::to_owned) }
 }
@@ -410,41 +339,27 @@ fn refused(hint: &str) -> Advice {
     Advice { code: REFUSED, hint: Some(hint.to_owned()) }
 }
 
-fn one_of(candidates: &[Checkpoint]) -> String {
-    let now = ids::now();
-    let mut text = String::from("it could be one of these; name it by more digits of its id");
-    for checkpoint in candidates.iter().take(MAX_CANDIDATES) {
-        let label = checkpoint.label.as_deref().map(quote::one_line).unwrap_or_default();
-        let line = format!("\n  {}  {}  {label}", checkpoint.id, time::age(checkpoint.at, now));
-        text.push_str(line.trim_end());
-    }
-    if MAX_CANDIDATES < candidates.len() {
-        text.push_str(&format!("\n  … and {} more", candidates.len() - MAX_CANDIDATES));
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn code(error: &Error) -> u8 {
-        advice(error).code
+    fn code(error: impl Into<Failure>) -> u8 {
+        error.into().advice.code
     }
 
     #[test]
     fn exit_codes_follow_the_kind_of_failure() {
-        let resolve = |error: ResolveError| Error::new(error).context("cannot compare");
-        assert_eq!(code(&resolve(ResolveError::Unknown { point: "x".into() })), FAILED);
-        assert_eq!(code(&resolve(ResolveError::Ambiguous { point: "x".into(), candidates: vec![] })), REFUSED);
-        assert_eq!(code(&CheckpointError::Budget { budget: 1, needed: 2 }.into()), REFUSED);
-        assert_eq!(code(&anyhow::anyhow!("anything else")), FAILED);
+        let ambiguous = ResolveError::Ambiguous { point: "x".into(), candidates: vec![] };
+        assert_eq!(code(ResolveError::Unknown { point: "x".into() }), FAILED);
+        assert_eq!(code(Failure::from(ambiguous).context("cannot compare")), REFUSED);
+        assert_eq!(code(CheckpointError::Budget { budget: 1, needed: 2 }), REFUSED);
+        assert_eq!(code(io::Error::other("anything else")), FAILED);
     }
 
     #[test]
     fn a_broken_pipe_is_found_below_other_errors() {
         let pipe = io::Error::from(io::ErrorKind::BrokenPipe);
-        assert!(is_broken_pipe(&Error::new(pipe).context("cannot write")));
-        assert!(!is_broken_pipe(&Error::new(io::Error::other("full"))));
+        assert!(is_broken_pipe(&Failure::from(pipe).context("cannot write")));
+        assert!(!is_broken_pipe(&io::Error::other("full").into()));
     }
 }

@@ -13,7 +13,6 @@ mod refusal;
 use std::collections::HashSet;
 use std::io::{self, IsTerminal};
 
-use anyhow::Error;
 use retake_agent::ids;
 use retake_agent::rewind_document::RewindDocument;
 use retake_engine::checkpoint::CheckpointError;
@@ -26,6 +25,7 @@ use retake_engine::{ScanError, StoreError, Workspace};
 
 use crate::agent;
 use crate::commands::CommandError;
+use crate::failure::{Failure, Result};
 use crate::output::ui::{Format, Ui};
 use crate::process::leftovers::{self, Survivor};
 use crate::workspace::context::CommandContext;
@@ -137,7 +137,7 @@ pub fn run(
     kind: OperationKind,
     mut request: RewindRequest,
     options: &RewindOptions,
-) -> anyhow::Result<()> {
+) -> Result<()> {
     let ChangeContext { here, workspace, session } = place;
     request.on_conflict = options.on_conflict.into();
     request.on_yours = if options.yes { OnConflict::Overwrite } else { OnConflict::Stop };
@@ -157,7 +157,7 @@ pub fn run(
 }
 
 /// Who has to make a change of `session`.
-fn maker(here: &CommandContext, workspace: &Workspace, session: Option<SessionId>) -> anyhow::Result<Maker> {
+fn maker(here: &CommandContext, workspace: &Workspace, session: Option<SessionId>) -> Result<Maker> {
     let sessions = workspace.sessions().all()?;
     let is_conversation =
         |id: &SessionId| sessions.iter().any(|session| session.id == *id && session.kind == SessionKind::Conversation);
@@ -170,7 +170,7 @@ fn maker(here: &CommandContext, workspace: &Workspace, session: Option<SessionId
 }
 
 /// Works out what would be done.
-fn plan(ui: &Ui, workspace: &Workspace, request: &RewindRequest) -> anyhow::Result<Plan> {
+fn plan(ui: &Ui, workspace: &Workspace, request: &RewindRequest) -> Result<Plan> {
     let progress = ui.progress();
     let mut plan = workspace.rewinds().plan(request, &progress).map_err(as_cancelled)?;
     add_running(workspace, &mut plan)?;
@@ -195,7 +195,7 @@ fn add_running(workspace: &Workspace, plan: &mut Plan) -> Result<(), StoreError>
     Ok(())
 }
 
-fn show(ui: &mut Ui, workspace: &Workspace, kind: OperationKind, request: &RewindRequest) -> anyhow::Result<()> {
+fn show(ui: &mut Ui, workspace: &Workspace, kind: OperationKind, request: &RewindRequest) -> Result<()> {
     let plan = plan(ui, workspace, request)?;
     match ui.format {
         Format::Json => print(ui, kind, RewindDocument::planned(&plan))?,
@@ -217,7 +217,7 @@ fn apply(
     kind: OperationKind,
     request: &RewindRequest,
     seen: Option<&str>,
-) -> anyhow::Result<()> {
+) -> Result<()> {
     let new = ids::rewind();
     let applied = {
         let progress = ui.progress();
@@ -245,7 +245,7 @@ fn apply(
 }
 
 /// Prints `rewind_document` for programs. An undo or a redo takes back the changes of one operation and no others.
-fn print(ui: &mut Ui, kind: OperationKind, mut document: RewindDocument) -> anyhow::Result<()> {
+fn print(ui: &mut Ui, kind: OperationKind, mut document: RewindDocument) -> Result<()> {
     let is_reversal = matches!(kind, OperationKind::Undo | OperationKind::Redo);
     if is_reversal && document.scope.is_some_and(|scope| scope != Scope::Conversation) {
         document.means = Some(Means::Operation);
@@ -254,7 +254,7 @@ fn print(ui: &mut Ui, kind: OperationKind, mut document: RewindDocument) -> anyh
 }
 
 /// A rewind that was cancelled has read something and done nothing.
-fn as_cancelled(error: RewindError) -> Error {
+fn as_cancelled(error: RewindError) -> Failure {
     match error {
         RewindError::Safety(CheckpointError::Scan(ScanError::Cancelled)) => CommandError::Cancelled.into(),
         other => other.into(),

@@ -7,10 +7,11 @@ use retake_engine::session::Session;
 use retake_engine::{Workspace, limits};
 
 use super::AgentError;
+use crate::failure::Result;
 
 /// The session that `wanted` names, else the newest conversation in which something was said: a prompt that came to nothing, and waits to
 /// be said again, began none.
-pub fn to_continue(workspace: &Workspace, wanted: Option<&str>) -> anyhow::Result<Session> {
+pub fn to_continue(workspace: &Workspace, wanted: Option<&str>) -> Result<Session> {
     let Some(text) = wanted else {
         let mut found = conversations(workspace)?;
         let at = found.iter().position(|session| !session.title.is_empty()).unwrap_or_default();
@@ -21,7 +22,7 @@ pub fn to_continue(workspace: &Workspace, wanted: Option<&str>) -> anyhow::Resul
 }
 
 /// The session that `wanted` names, else the newest conversation.
-pub fn find(workspace: &Workspace, wanted: Option<&str>) -> anyhow::Result<Session> {
+pub fn find(workspace: &Workspace, wanted: Option<&str>) -> Result<Session> {
     match wanted {
         Some(text) => Ok(named(workspace, text)?),
         None => Ok(conversations(workspace)?.into_iter().next().ok_or(AgentError::NoSession)?),

@@ -15,6 +15,7 @@ use tokio::runtime::Runtime;
 use crate::agent::model::{self, ModelArgs, ModelUse};
 use crate::agent::web::TerminalWeb;
 use crate::agent::{self, AgentError, SessionOptions};
+use crate::failure::{Failure, Result};
 use crate::output::ui::{DIM, Paint, Ui};
 use crate::workspace::context::{CommandContext, variable};
 
@@ -30,7 +31,7 @@ pub enum Start {
 }
 
 /// Shows sessions until the user leaves.
-pub fn run(ui: &mut Ui, here: &CommandContext, args: &ModelArgs, start: Start) -> anyhow::Result<ExitCode> {
+pub fn run(ui: &mut Ui, here: &CommandContext, args: &ModelArgs, start: Start) -> Result<ExitCode> {
     let runtime = agent::runtime()?;
     let web = Arc::new(TerminalWeb::new(runtime.handle(), here, args));
     let left = go_on(ui, &runtime, here, args, &web, start);
@@ -46,8 +47,9 @@ fn go_on(
     args: &ModelArgs,
     web: &Arc<TerminalWeb>,
     mut start: Start,
-) -> anyhow::Result<SessionId> {
-    let find = |session: &str| anyhow::Ok(Workspace::open(here.environment.clone())?.sessions().resolve(session)?.id);
+) -> Result<SessionId> {
+    let find =
+        |session: &str| Ok::<_, Failure>(Workspace::open(here.environment.clone())?.sessions().resolve(session)?.id);
     let mut greeting = None;
     loop {
         let stage = TerminalContext { runtime, here, web, greeting: greeting.take() };
@@ -83,7 +85,7 @@ struct TerminalContext<'a> {
 
 impl TerminalContext<'_> {
     /// Opens a session in this process and shows it.
-    fn serve(self, ui: &mut Ui, args: &ModelArgs, which: Which) -> anyhow::Result<(NextSession, SessionId)> {
+    fn serve(self, ui: &mut Ui, args: &ModelArgs, which: Which) -> Result<(NextSession, SessionId)> {
         let (runtime, here) = (self.runtime.handle(), self.here);
         let model = model::find(runtime, args, &here.agent, ModelUse::Ask, None)?;
         let tools = runtime.block_on(agent::tools(ui, here))?;
@@ -95,7 +97,7 @@ impl TerminalContext<'_> {
         Ok((shown?, session))
     }
 
-    fn show(self, ui: &mut Ui, view: Box<View>, live: LiveSession) -> anyhow::Result<NextSession> {
+    fn show(self, ui: &mut Ui, view: Box<View>, live: LiveSession) -> Result<NextSession> {
         let web = Arc::clone(self.web);
         let web: Option<Web> = Some(Arc::new(move || web.url()));
         let options = ClientOptions { greeting: self.greeting, web, ..options(ui, &self.here.current_dir) };
@@ -104,11 +106,7 @@ impl TerminalContext<'_> {
 }
 
 /// Joins a session that another process has open; `None` if none has.
-fn join(
-    runtime: &Runtime,
-    here: &CommandContext,
-    session: SessionId,
-) -> anyhow::Result<Option<(Box<View>, LiveSession)>> {
+fn join(runtime: &Runtime, here: &CommandContext, session: SessionId) -> Result<Option<(Box<View>, LiveSession)>> {
     runtime.block_on(agent::join(here, session))
 }
 
@@ -125,7 +123,7 @@ pub fn show(
     view: Box<View>,
     live: LiveSession,
     options: ClientOptions,
-) -> anyhow::Result<NextSession> {
+) -> Result<NextSession> {
     let error = match runtime.block_on(retake_tui::run(*view, live, options)) {
         Ok(next) => return Ok(next),
         Err(TerminalError::Over { error, unsent }) => {
@@ -157,7 +155,7 @@ fn editor() -> String {
 }
 
 /// Says how to come back.
-fn farewell(ui: &mut Ui, here: &CommandContext, args: &ModelArgs, session: SessionId) -> anyhow::Result<ExitCode> {
+fn farewell(ui: &mut Ui, here: &CommandContext, args: &ModelArgs, session: SessionId) -> Result<ExitCode> {
     use std::io::Write;
     let workspace = Workspace::open(here.environment.clone())?;
     if workspace.sessions().resolve(&session.to_string()).is_ok() {

@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 
 use crate::agent::model::{self, ModelArgs, ModelUse};
 use crate::agent::{self, AgentError, SessionOptions};
-use crate::failure;
+use crate::failure::Failure;
 use crate::output::ui::Warn;
 use crate::workspace::context::CommandContext;
 
@@ -77,7 +77,7 @@ impl TerminalWeb {
         let model = model.map_err(|error| error.to_string())?;
         let started = start_somewhere(&self.runtime, &self.here, &model, Ipv4Addr::LOCALHOST.into());
         // Warnings of sessions that the page opens have no place on a screen that shows another one.
-        let (started, _) = started.map_err(|error| format!("{:#}", anyhow::Error::from(error)))?;
+        let (started, _) = started.map_err(|error| format!("{:#}", Failure::from(error)))?;
         Ok(server.insert(started).url())
     }
 
@@ -122,7 +122,7 @@ impl Host for WebSessions {
     }
 }
 
-fn problem(error: &anyhow::Error) -> Problem {
+fn problem(error: &Failure) -> Problem {
     let message = format!("{error:#}");
     let problem = match error.downcast_ref() {
         Some(AgentError::Open(OpenError::Session(SessionError::Live { .. }))) => Problem::taken(message),
@@ -130,7 +130,7 @@ fn problem(error: &anyhow::Error) -> Problem {
         Some(AgentError::Open(OpenError::Session(SessionError::NotAConversation { .. }))) => Problem::missing(message),
         _ => Problem::failed(message),
     };
-    match failure::advise(error) {
+    match error.hint() {
         Some(hint) => problem.hint(hint),
         None => problem,
     }

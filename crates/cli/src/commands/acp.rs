@@ -21,6 +21,7 @@ use crate::agent;
 use crate::agent::model::ModelArgs;
 use crate::args::{Cli, GlobalArgs};
 use crate::failure;
+use crate::failure::Result;
 use crate::output::ui::Ui;
 use host::EditorHost;
 
@@ -64,7 +65,7 @@ enum AcpCommand {
     Setup(setup::SetupArgs),
 }
 
-pub fn run(ui: &mut Ui, global: &GlobalArgs, args: &AcpArgs) -> anyhow::Result<ExitCode> {
+pub fn run(ui: &mut Ui, global: &GlobalArgs, args: &AcpArgs) -> Result<ExitCode> {
     if let Some(AcpCommand::Setup(args)) = &args.command {
         setup::run(ui, args)?;
         return Ok(ExitCode::SUCCESS);

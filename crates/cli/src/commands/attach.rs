@@ -10,6 +10,7 @@ use crate::agent::AgentError;
 use crate::agent::model::ModelArgs;
 use crate::agent::session;
 use crate::agent::terminal::{self, Start};
+use crate::failure::Result;
 use crate::output::ui::Ui;
 use crate::workspace::context::CommandContext;
 
@@ -21,7 +22,7 @@ pub struct AttachArgs {
     session: Option<String>,
 }
 
-pub fn run(ui: &mut Ui, here: &CommandContext, args: &AttachArgs) -> anyhow::Result<ExitCode> {
+pub fn run(ui: &mut Ui, here: &CommandContext, args: &AttachArgs) -> Result<ExitCode> {
     if !ui.is_interactive() {
         return Err(CommandError::NoTerminal.into());
     }

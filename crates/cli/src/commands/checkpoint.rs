@@ -9,6 +9,7 @@ use retake_engine::snapshot::Gap;
 use retake_engine::{Durability, Workspace};
 
 use super::CommandError;
+use crate::failure::Result;
 use crate::output::gaps::{self, Detail};
 use crate::output::json::CheckpointDocument;
 use crate::output::ui::{Format, Ui};
@@ -30,7 +31,7 @@ pub struct CheckpointArgs {
     apply_ignores: bool,
 }
 
-pub fn run(ui: &mut Ui, here: CommandContext, args: &CheckpointArgs) -> anyhow::Result<()> {
+pub fn run(ui: &mut Ui, here: CommandContext, args: &CheckpointArgs) -> Result<()> {
     // Before anything is made: wrong usage leaves no store behind.
     args.label.as_deref().map_or(Ok(()), check_label)?;
     let at = ids::now();
@@ -58,7 +59,7 @@ pub fn run(ui: &mut Ui, here: CommandContext, args: &CheckpointArgs) -> anyhow::
 }
 
 /// Tells which files changed ignore rules leave out.
-fn warn_of_rules(ui: &mut Ui, coverage: &Coverage) -> anyhow::Result<()> {
+fn warn_of_rules(ui: &mut Ui, coverage: &Coverage) -> Result<()> {
     let mut warnings = ignore_warnings::warnings(coverage);
     if coverage.newly_held == 0 {
         warnings.extend(ignore_warnings::held(coverage));
@@ -66,7 +67,7 @@ fn warn_of_rules(ui: &mut Ui, coverage: &Coverage) -> anyhow::Result<()> {
     warnings.iter().try_for_each(|warning| Ok(ui.warn(warning)?))
 }
 
-fn warn_of_gaps(ui: &mut Ui, made: &Checkpoint, gaps: &[Gap]) -> anyhow::Result<()> {
+fn warn_of_gaps(ui: &mut Ui, made: &Checkpoint, gaps: &[Gap]) -> Result<()> {
     if gaps.is_empty() {
         return Ok(());
     }

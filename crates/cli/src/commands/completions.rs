@@ -3,6 +3,7 @@
 use clap_complete::Shell;
 
 use crate::args;
+use crate::failure::Result;
 use crate::output::ui::Ui;
 
 /// Print a completion script for a shell
@@ -16,7 +17,7 @@ pub struct CompletionsArgs {
     shell: Shell,
 }
 
-pub fn run(ui: &mut Ui, args: &CompletionsArgs) -> anyhow::Result<()> {
+pub fn run(ui: &mut Ui, args: &CompletionsArgs) -> Result<()> {
     // Rendered apart, because clap_complete panics where writing fails.
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut args::command(), "retake", &mut script);

@@ -6,6 +6,7 @@ use retake_engine::session::entry::Body;
 
 use crate::agent::model::{self, ModelArgs, ModelUse};
 use crate::agent::{self, AgentError, session};
+use crate::failure::Result;
 use crate::output::ui::Ui;
 use crate::workspace::context::CommandContext;
 
@@ -22,7 +23,7 @@ pub struct ContextArgs {
     model: ModelArgs,
 }
 
-pub fn run(ui: &mut Ui, here: &CommandContext, args: &ContextArgs) -> anyhow::Result<()> {
+pub fn run(ui: &mut Ui, here: &CommandContext, args: &ContextArgs) -> Result<()> {
     let workspace = Workspace::open(here.environment.clone())?;
     let session = session::find(&workspace, args.session.as_deref())?;
     if let Some(reply) = agent::ask_live(here, session.id, Query::Context)? {

@@ -2,6 +2,7 @@
 
 use crate::demo::scratch::Afterwards;
 use crate::demo::{live, tour};
+use crate::failure::Result;
 use crate::output::ui::Ui;
 
 /// Show what Retake does, in a minute, without any key
@@ -18,7 +19,7 @@ pub struct DemoArgs {
     text: bool,
 }
 
-pub fn run(ui: &mut Ui, args: &DemoArgs) -> anyhow::Result<()> {
+pub fn run(ui: &mut Ui, args: &DemoArgs) -> Result<()> {
     let afterwards = if args.keep { Afterwards::Keep } else { Afterwards::Remove };
     if ui.is_interactive() && !args.text {
         return live::run(ui, afterwards);

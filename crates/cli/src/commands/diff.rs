@@ -4,7 +4,6 @@ use std::collections::HashSet;
 use std::ffi::OsString;
 use std::io::Write;
 
-use anyhow::Error;
 use retake_engine::checkpoint::{Checkpoint, ResolveError};
 use retake_engine::id::SessionId;
 use retake_engine::snapshot::{Change, Gap};
@@ -14,6 +13,7 @@ use retake_engine::{ScanError, StoreError, Workspace, WorkspacePath};
 
 use super::CommandError;
 use crate::agent::session;
+use crate::failure::{Failure, Result};
 use crate::output::diff::authors::{Author, Authors};
 use crate::output::diff::patch::{self, Binary, Written};
 use crate::output::diff::{Comparison, ContentSource, MAX_COMPARED, Uncaptured, Unheld, Why, document, stat};
@@ -80,7 +80,7 @@ enum NameFormat {
     NulTerminated,
 }
 
-pub fn run(ui: &mut Ui, here: CommandContext, args: &DiffArgs) -> anyhow::Result<()> {
+pub fn run(ui: &mut Ui, here: CommandContext, args: &DiffArgs) -> Result<()> {
     let mut workspace = Workspace::open(here.environment)?;
     interrupted_rewind::mention(ui, &workspace)?;
     let base = paths::base(workspace.root(), &here.current_dir);
@@ -149,7 +149,7 @@ fn points(
     workspace: &Workspace,
     args: &DiffArgs,
     session: Option<SessionId>,
-) -> anyhow::Result<(Checkpoint, Option<Checkpoint>)> {
+) -> Result<(Checkpoint, Option<Checkpoint>)> {
     if let Some(prompt) = &args.turn {
         return point::turn(workspace, prompt, session);
     }
@@ -161,7 +161,7 @@ fn points(
     Ok((from, to))
 }
 
-fn print(ui: &mut Ui, comparison: &Comparison<'_>, changes: &[Change], args: &DiffArgs) -> anyhow::Result<()> {
+fn print(ui: &mut Ui, comparison: &Comparison<'_>, changes: &[Change], args: &DiffArgs) -> Result<()> {
     if args.name_only {
         return print_names(ui, changes, if args.nul { NameFormat::NulTerminated } else { NameFormat::Lines });
     }
@@ -174,7 +174,7 @@ fn print(ui: &mut Ui, comparison: &Comparison<'_>, changes: &[Change], args: &Di
     if args.stat {
         let mut rows = Vec::new();
         for change in changes {
-            rows.extend(damaged.pass_over(change, stat::StatRow::new(comparison, change).map_err(Error::from))?);
+            rows.extend(damaged.pass_over(change, stat::StatRow::new(comparison, change).map_err(Failure::from))?);
         }
         let columns = ui.columns();
         stat::write(&mut ui.out, ui.paint, &rows, columns)?;
@@ -202,13 +202,13 @@ fn print(ui: &mut Ui, comparison: &Comparison<'_>, changes: &[Change], args: &Di
 /// Paths whose stored content is damaged: everything else is compared before they are told.
 #[derive(Default)]
 struct Damaged {
-    first: Option<(String, Error)>,
+    first: Option<(String, Failure)>,
     others: u64,
 }
 
 impl Damaged {
     /// Keeps an error that concerns `change` alone for later.
-    fn pass_over<T>(&mut self, change: &Change, compared: anyhow::Result<T>) -> anyhow::Result<Option<T>> {
+    fn pass_over<T>(&mut self, change: &Change, compared: Result<T>) -> Result<Option<T>> {
         let error = match compared {
             Ok(value) => return Ok(Some(value)),
             Err(error) => error,
@@ -226,7 +226,7 @@ impl Damaged {
         Ok(None)
     }
 
-    fn report(self) -> anyhow::Result<()> {
+    fn report(self) -> Result<()> {
         let Some((path, error)) = self.first else { return Ok(()) };
         Err(error.context(match self.others {
             0 => format!("cannot compare `{path}`"),
@@ -235,7 +235,7 @@ impl Damaged {
     }
 }
 
-fn print_names(ui: &mut Ui, changes: &[Change], names: NameFormat) -> anyhow::Result<()> {
+fn print_names(ui: &mut Ui, changes: &[Change], names: NameFormat) -> Result<()> {
     if let NameFormat::Lines = names {
         ui.start_pager()?;
     }
@@ -252,7 +252,7 @@ fn print_names(ui: &mut Ui, changes: &[Change], names: NameFormat) -> anyhow::Re
 }
 
 /// Tells which additions and deletions may be none.
-fn warn_of_uncaptured(ui: &mut Ui, comparison: &Comparison<'_>, changes: &[Change]) -> anyhow::Result<()> {
+fn warn_of_uncaptured(ui: &mut Ui, comparison: &Comparison<'_>, changes: &[Change]) -> Result<()> {
     let why = |change: &Change| comparison.uncaptured.why(change).map(|why| (change.path.clone(), why));
     let doubtful: Vec<(WorkspacePath, Why)> = changes.iter().filter_map(why).collect();
     if doubtful.is_empty() {
@@ -270,7 +270,7 @@ fn warn_of_uncaptured(ui: &mut Ui, comparison: &Comparison<'_>, changes: &[Chang
 }
 
 /// Tells which paths hold changes of others as well: a file's lines are not told apart.
-fn warn_of_shared(ui: &mut Ui, shared: &HashSet<&WorkspacePath>, changes: &[Change]) -> anyhow::Result<()> {
+fn warn_of_shared(ui: &mut Ui, shared: &HashSet<&WorkspacePath>, changes: &[Change]) -> Result<()> {
     let shared: Vec<&Change> = changes.iter().filter(|change| shared.contains(&change.path)).collect();
     if shared.is_empty() {
         return Ok(());
@@ -295,7 +295,7 @@ fn author(workspace: &Workspace, who: &str) -> Result<Author, ResolveError> {
 }
 
 /// Tells what is on disk now and can be neither captured nor compared, unless it was told as a change already.
-fn warn_of_gaps(ui: &mut Ui, gaps: &[Gap], changes: &[Change]) -> anyhow::Result<()> {
+fn warn_of_gaps(ui: &mut Ui, gaps: &[Gap], changes: &[Change]) -> Result<()> {
     let changed: HashSet<&WorkspacePath> = changes.iter().map(|change| &change.path).collect();
     let untold = gaps.iter().filter(|gap| gap.kind.is_uncaptured() && !changed.contains(&gap.path));
     let untold: Vec<Gap> = untold.cloned().collect();
@@ -310,7 +310,7 @@ fn warn_of_gaps(ui: &mut Ui, gaps: &[Gap], changes: &[Change]) -> anyhow::Result
     Ok(())
 }
 
-fn scan(ui: &Ui, workspace: &mut Workspace) -> anyhow::Result<Current> {
+fn scan(ui: &Ui, workspace: &mut Workspace) -> Result<Current> {
     let progress = ui.progress();
     // What is read only for comparing is not kept, as the engine's own words have it.
     workspace.current(&progress).map_err(|error| match error {

@@ -13,6 +13,7 @@ use retake_engine::progress::Progress;
 use serde::Serialize;
 
 use super::CommandError;
+use crate::failure::{Failure, Result};
 use crate::output::json;
 use crate::output::messages;
 use crate::output::quote;
@@ -68,7 +69,7 @@ impl Check {
     }
 
     /// The check itself failed.
-    fn failed(name: &'static str, what: &str, error: &anyhow::Error) -> Self {
+    fn failed(name: &'static str, what: &str, error: &Failure) -> Self {
         let advice = "mend the cause and run `retake doctor` again";
         Self::problem(name, format!("{what} could not be checked: {error:#}"), advice)
     }
@@ -78,7 +79,7 @@ impl Check {
     }
 }
 
-pub fn run(ui: &mut Ui, here: CommandContext) -> anyhow::Result<()> {
+pub fn run(ui: &mut Ui, here: CommandContext) -> Result<()> {
     let mut workspace = Workspace::open(here.environment)?;
     let checks = {
         let progress = ui.progress();
@@ -97,9 +98,8 @@ pub fn run(ui: &mut Ui, here: CommandContext) -> anyhow::Result<()> {
 }
 
 fn examine(workspace: &mut Workspace, progress: &dyn Progress) -> Vec<Check> {
-    let or_failed = |name, what: &str, check: anyhow::Result<Check>| {
-        check.unwrap_or_else(|error| Check::failed(name, what, &error))
-    };
+    let or_failed =
+        |name, what: &str, check: Result<Check>| check.unwrap_or_else(|error| Check::failed(name, what, &error));
     let mut checks = vec![
         or_failed("store", "the store", store(workspace, progress)),
         or_failed("permissions", "the store's permissions", permissions(workspace)),
@@ -116,7 +116,7 @@ fn examine(workspace: &mut Workspace, progress: &dyn Progress) -> Vec<Check> {
 }
 
 /// Files that a command's ignore rule hides and that are captured all the same.
-fn ignores(workspace: &Workspace) -> anyhow::Result<Check> {
+fn ignores(workspace: &Workspace) -> Result<Check> {
     let Some(newest) = workspace.checkpoints().newest()? else {
         return Ok(Check::ok("ignores", "nothing is captured yet"));
     };
@@ -131,7 +131,7 @@ fn ignores(workspace: &Workspace) -> anyhow::Result<Check> {
     })
 }
 
-fn store(workspace: &Workspace, progress: &dyn Progress) -> anyhow::Result<Check> {
+fn store(workspace: &Workspace, progress: &dyn Progress) -> Result<Check> {
     let integrity = workspace.maintenance().check_with(progress)?;
     if integrity.damage.is_empty() && integrity.affected.is_empty() {
         let usage = workspace.maintenance().usage()?;
@@ -152,7 +152,7 @@ fn store(workspace: &Workspace, progress: &dyn Progress) -> anyhow::Result<Check
     Ok(Check::problem("store", text, advice).with(details))
 }
 
-fn permissions(workspace: &Workspace) -> anyhow::Result<Check> {
+fn permissions(workspace: &Workspace) -> Result<Check> {
     let exposed = workspace.maintenance().exposed()?;
     if exposed.is_empty() {
         return Ok(Check::ok("permissions", "only you can read the store"));
@@ -162,7 +162,7 @@ fn permissions(workspace: &Workspace) -> anyhow::Result<Check> {
     Ok(Check::problem("permissions", "others may read or change parts of the store", &advice).with(details))
 }
 
-fn interrupted(workspace: &Workspace) -> anyhow::Result<Check> {
+fn interrupted(workspace: &Workspace) -> Result<Check> {
     let left_over = workspace.rewinds().left_over()?;
     Ok(match workspace.rewinds().interrupted()? {
         None if !left_over.is_empty() => {
@@ -178,7 +178,7 @@ fn interrupted(workspace: &Workspace) -> anyhow::Result<Check> {
     })
 }
 
-fn purge(workspace: &Workspace) -> anyhow::Result<Check> {
+fn purge(workspace: &Workspace) -> Result<Check> {
     Ok(match workspace.maintenance().is_purge_unfinished()? {
         false => Check::ok("purge", "no purge was interrupted"),
         true => {
@@ -188,7 +188,7 @@ fn purge(workspace: &Workspace) -> anyhow::Result<Check> {
     })
 }
 
-fn commands(workspace: &Workspace) -> anyhow::Result<Check> {
+fn commands(workspace: &Workspace) -> Result<Check> {
     let under_way = workspace.maintenance().under_way()?;
     let abandoned: Vec<String> =
         under_way.iter().filter(|window| window.abandoned).map(|window| window.tool.clone()).collect();
@@ -208,7 +208,7 @@ fn commands(workspace: &Workspace) -> anyhow::Result<Check> {
     Ok(Check::note("commands", text, "nothing to do: the next checkpoint closes them").with(abandoned))
 }
 
-fn index(workspace: &Workspace, progress: &dyn Progress) -> anyhow::Result<Check> {
+fn index(workspace: &Workspace, progress: &dyn Progress) -> Result<Check> {
     Ok(match workspace.maintenance().index_agrees(progress)? {
         true => Check::ok("index", "the index agrees with every file on disk"),
         false => {
@@ -222,7 +222,7 @@ fn index(workspace: &Workspace, progress: &dyn Progress) -> anyhow::Result<Check
     })
 }
 
-fn git(workspace: &mut Workspace, progress: &dyn Progress) -> anyhow::Result<Check> {
+fn git(workspace: &mut Workspace, progress: &dyn Progress) -> Result<Check> {
     let at = ids::now();
     let new = NewCheckpoint { id: ids::checkpoint().id, at, label: None };
     Ok(match workspace.maintenance_mut().self_test(new, progress)? {
@@ -240,7 +240,7 @@ fn git(workspace: &mut Workspace, progress: &dyn Progress) -> anyhow::Result<Che
     })
 }
 
-fn budget(workspace: &Workspace) -> anyhow::Result<Check> {
+fn budget(workspace: &Workspace) -> Result<Check> {
     let usage = workspace.maintenance().usage()?;
     let text = format!("the store takes {} of {}", human(usage.store_bytes), human(usage.budget));
     // The same slack that making room leaves.

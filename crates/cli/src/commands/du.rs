@@ -6,6 +6,7 @@ use retake_engine::Workspace;
 use retake_engine::maintenance::Usage;
 use serde::Serialize;
 
+use crate::failure::Result;
 use crate::output::json::{self, Bytes};
 use crate::output::messages;
 use crate::output::size::human;
@@ -50,7 +51,7 @@ impl Parts {
     }
 }
 
-pub fn run(ui: &mut Ui, here: CommandContext) -> anyhow::Result<()> {
+pub fn run(ui: &mut Ui, here: CommandContext) -> Result<()> {
     let workspace = Workspace::open(here.environment)?;
     interrupted_rewind::mention(ui, &workspace)?;
     let usage = workspace.maintenance().usage()?;

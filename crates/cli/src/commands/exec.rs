@@ -20,6 +20,7 @@ use retake_engine::window::{Began, FileTime, NewWindow, PartOf, Reach};
 use retake_engine::{Durability, Workspace};
 
 use crate::agent::session;
+use crate::failure::Result;
 use crate::output::quote;
 use crate::output::ui::{Format, Ui};
 use crate::process::interrupt::Passing;
@@ -61,7 +62,7 @@ pub struct ExecArgs {
 const NOT_FOUND: u8 = 127;
 const NOT_STARTED: u8 = 126;
 
-pub fn run(ui: &mut Ui, here: CommandContext, args: &ExecArgs) -> anyhow::Result<ExitCode> {
+pub fn run(ui: &mut Ui, here: CommandContext, args: &ExecArgs) -> Result<ExitCode> {
     // Before anything is made: wrong usage leaves no store behind.
     args.label.as_deref().map_or(Ok(()), check_label)?;
     let (mut workspace, began, operation) = match protect(ui, here, args) {
@@ -96,7 +97,7 @@ pub fn run(ui: &mut Ui, here: CommandContext, args: &ExecArgs) -> anyhow::Result
 }
 
 /// Takes the checkpoint before.
-fn protect(ui: &mut Ui, here: CommandContext, args: &ExecArgs) -> anyhow::Result<(Workspace, Began, OperationId)> {
+fn protect(ui: &mut Ui, here: CommandContext, args: &ExecArgs) -> Result<(Workspace, Began, OperationId)> {
     let mut workspace = Workspace::open_or_create(here.environment)?;
     interrupted_rewind::first(ui, &mut workspace)?;
     let at = ids::now();
@@ -131,13 +132,13 @@ fn protect(ui: &mut Ui, here: CommandContext, args: &ExecArgs) -> anyhow::Result
 
 /// The turn that the prompt began, if a process has its session open: what a command of the agent runs belongs to the agent's turn. The
 /// variable that tells it may come from another workspace.
-fn turn(workspace: &Workspace, prompt: &str) -> anyhow::Result<Option<(SessionId, OperationId)>> {
+fn turn(workspace: &Workspace, prompt: &str) -> Result<Option<(SessionId, OperationId)>> {
     let turn = workspace.operations().turn_of(prompt)?.and_then(|turn| turn.session.zip(Some(turn.id)));
     Ok(turn.filter(|(session, _)| workspace.sessions().is_live(*session)))
 }
 
 /// The session that was named, else that of the command `around` this one, else a new one.
-fn session(workspace: &mut Workspace, args: &ExecArgs, around: Option<&str>, title: &str) -> anyhow::Result<SessionId> {
+fn session(workspace: &mut Workspace, args: &ExecArgs, around: Option<&str>, title: &str) -> Result<SessionId> {
     if let Some(text) = &args.session {
         return Ok(session::named(workspace, text)?.id);
     }
@@ -151,14 +152,14 @@ fn session(workspace: &mut Workspace, args: &ExecArgs, around: Option<&str>, tit
 
 /// The session with this id, if a command of it is running here. The variable that tells it may come from another workspace, or from a
 /// command that has ended and left something in the background.
-fn running(workspace: &Workspace, id: &str) -> anyhow::Result<Option<SessionId>> {
+fn running(workspace: &Workspace, id: &str) -> Result<Option<SessionId>> {
     let operations = workspace.operations().all()?;
     let running = operations.iter().filter(|operation| operation.state == OperationState::Running);
     Ok(running.filter_map(|operation| operation.session).find(|session| session.to_string() == id))
 }
 
 /// Runs the command to its end, with `marks` in its environment, and returns its exit code.
-fn start(ui: &mut Ui, command: &[OsString], marks: &[(&str, String)]) -> anyhow::Result<u8> {
+fn start(ui: &mut Ui, command: &[OsString], marks: &[(&str, String)]) -> Result<u8> {
     let [program, arguments @ ..] = command else { unreachable!("clap requires a command") };
     let mut command = Command::new(program);
     command.args(arguments).envs(marks.iter().map(|(name, value)| (name, value)));

@@ -19,6 +19,7 @@ use serde::Serialize;
 
 use super::CommandError;
 use crate::agent::session;
+use crate::failure::Result;
 use crate::output::json;
 use crate::output::messages;
 use crate::output::quote;
@@ -86,7 +87,7 @@ struct TreeEntry {
     mark: BlobMark,
 }
 
-pub fn run(ui: &mut Ui, here: CommandContext, args: &ExportArgs) -> anyhow::Result<()> {
+pub fn run(ui: &mut Ui, here: CommandContext, args: &ExportArgs) -> Result<()> {
     let workspace = Workspace::open(here.environment)?;
     interrupted_rewind::mention(ui, &workspace)?;
     match (&args.git_branch, &args.point) {
@@ -100,7 +101,7 @@ pub fn run(ui: &mut Ui, here: CommandContext, args: &ExportArgs) -> anyhow::Resu
 }
 
 /// Prints a conversation, an entry a line.
-fn to_lines(ui: &mut Ui, workspace: &Workspace, args: &ExportArgs) -> anyhow::Result<()> {
+fn to_lines(ui: &mut Ui, workspace: &Workspace, args: &ExportArgs) -> Result<()> {
     let session = session::find(workspace, args.session.as_deref())?;
     let entries = match args.all {
         true => workspace.sessions().all_entries(session.id)?,
@@ -112,7 +113,7 @@ fn to_lines(ui: &mut Ui, workspace: &Workspace, args: &ExportArgs) -> anyhow::Re
     Ok(())
 }
 
-fn to_branch(ui: &mut Ui, workspace: &Workspace, branch: &str, checkpoint: &Checkpoint) -> anyhow::Result<()> {
+fn to_branch(ui: &mut Ui, workspace: &Workspace, branch: &str, checkpoint: &Checkpoint) -> Result<()> {
     let git = Git { root: workspace.root() };
     let prefix = git.prefix()?;
     let reference = git.new_branch(branch)?;
@@ -188,7 +189,7 @@ impl<W: Write> FastImport<'_, W> {
         prefix: &[u8],
         entries: &mut Vec<TreeEntry>,
         left_out: &mut LeftOut,
-    ) -> anyhow::Result<()> {
+    ) -> Result<()> {
         let children = self.workspace.list(&Side::Stored(checkpoint.snapshot), dir)?;
         if children.is_empty() && dir.is_some() {
             left_out.unkept += 1;
@@ -222,7 +223,7 @@ impl<W: Write> FastImport<'_, W> {
     }
 
     /// Writes one content, unless it is there already.
-    fn content(&mut self, checkpoint: &Checkpoint, path: &WorkspacePath, node: &Node) -> anyhow::Result<BlobMark> {
+    fn content(&mut self, checkpoint: &Checkpoint, path: &WorkspacePath, node: &Node) -> Result<BlobMark> {
         if let Some(mark) = self.marks.get(&node.content) {
             return Ok(*mark);
         }

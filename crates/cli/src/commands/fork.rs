@@ -15,6 +15,7 @@ use retake_engine::session::{ForkedElsewhere, first_line};
 use serde::Serialize;
 
 use super::CommandError;
+use crate::failure::Result;
 use crate::output::fork_links::{self, FromFacts};
 use crate::output::gaps::{self, Detail};
 use crate::output::json;
@@ -97,7 +98,7 @@ impl ForkDocument {
     }
 }
 
-pub fn run(ui: &mut Ui, here: &CommandContext, args: &ForkArgs) -> anyhow::Result<()> {
+pub fn run(ui: &mut Ui, here: &CommandContext, args: &ForkArgs) -> Result<()> {
     let mut workspace = Workspace::open(here.environment.clone())?;
     interrupted_rewind::first(ui, &mut workspace)?;
     let named = args.session.resolve(&workspace)?;
@@ -135,7 +136,7 @@ pub fn run(ui: &mut Ui, here: &CommandContext, args: &ForkArgs) -> anyhow::Resul
     }
 }
 
-fn tell(ui: &mut Ui, source: &ForkSource, forked: Forked) -> anyhow::Result<()> {
+fn tell(ui: &mut Ui, source: &ForkSource, forked: Forked) -> Result<()> {
     if ui.format == Format::Json {
         return Ok(ui.json(&ForkDocument {
             operation: Some(forked.operation.to_string()),
@@ -157,7 +158,7 @@ fn tell(ui: &mut Ui, source: &ForkSource, forked: Forked) -> anyhow::Result<()> 
     Ok(())
 }
 
-fn tell_elsewhere(ui: &mut Ui, source: &ForkSource, forked: ForkedElsewhere) -> anyhow::Result<()> {
+fn tell_elsewhere(ui: &mut Ui, source: &ForkSource, forked: ForkedElsewhere) -> Result<()> {
     if ui.format == Format::Json {
         return Ok(ui.json(&ForkDocument {
             worktree: Some(Bytes::new(forked.root.as_os_str().as_bytes())),

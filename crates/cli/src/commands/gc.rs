@@ -8,6 +8,7 @@ use retake_engine::maintenance::{Collectable, Collected};
 use serde::Serialize;
 
 use super::CommandError;
+use crate::failure::Result;
 use crate::output::json;
 use crate::output::messages;
 use crate::output::size::human;
@@ -50,7 +51,7 @@ struct Sizes {
     after: u64,
 }
 
-pub fn run(ui: &mut Ui, here: CommandContext, args: &GcArgs) -> anyhow::Result<()> {
+pub fn run(ui: &mut Ui, here: CommandContext, args: &GcArgs) -> Result<()> {
     let mut workspace = Workspace::open(here.environment)?;
     let now = ids::now();
     if args.dry_run {
@@ -71,7 +72,7 @@ pub fn run(ui: &mut Ui, here: CommandContext, args: &GcArgs) -> anyhow::Result<(
     report(ui, &collected)
 }
 
-fn preview(ui: &mut Ui, found: &Collectable) -> anyhow::Result<()> {
+fn preview(ui: &mut Ui, found: &Collectable) -> Result<()> {
     if ui.format == Format::Json {
         let Collectable { checkpoints, objects, bytes } = *found;
         let removed = Removed { checkpoints, operations: None, objects, bytes: Some(bytes) };
@@ -83,7 +84,7 @@ fn preview(ui: &mut Ui, found: &Collectable) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn report(ui: &mut Ui, collected: &Collected) -> anyhow::Result<()> {
+fn report(ui: &mut Ui, collected: &Collected) -> Result<()> {
     let Collected { checkpoints, operations, objects, bytes_before, bytes_after, .. } = *collected;
     if ui.format == Format::Json {
         let removed = Removed { checkpoints, operations: Some(operations), objects, bytes: None };

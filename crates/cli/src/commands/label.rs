@@ -5,6 +5,7 @@ use std::io::Write;
 use retake_engine::Workspace;
 use serde::Serialize;
 
+use crate::failure::Result;
 use crate::output::json;
 use crate::output::quote;
 use crate::output::ui::{Format, Ui};
@@ -43,7 +44,7 @@ struct Labelled<'a> {
     label: Option<&'a str>,
 }
 
-pub fn run(ui: &mut Ui, here: CommandContext, args: &LabelArgs) -> anyhow::Result<()> {
+pub fn run(ui: &mut Ui, here: CommandContext, args: &LabelArgs) -> Result<()> {
     let mut workspace = Workspace::open(here.environment)?;
     interrupted_rewind::first(ui, &mut workspace)?;
     let session = args.session.resolve(&workspace)?;

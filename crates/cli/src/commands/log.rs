@@ -13,6 +13,7 @@ use retake_engine::snapshot::Changed;
 use retake_engine::{OpenError, Timestamp, Workspace};
 
 use crate::agent::session;
+use crate::failure::Result;
 use crate::output::gaps;
 use crate::output::json::LogDocument;
 use crate::output::path_history;
@@ -59,7 +60,7 @@ pub struct LogArgs {
     paths: Vec<OsString>,
 }
 
-pub fn run(ui: &mut Ui, here: CommandContext, args: &LogArgs) -> anyhow::Result<()> {
+pub fn run(ui: &mut Ui, here: CommandContext, args: &LogArgs) -> Result<()> {
     let max_count = args.max_count.unwrap_or(usize::MAX);
     let workspace = match Workspace::open(here.environment) {
         Ok(workspace) => Some(workspace),

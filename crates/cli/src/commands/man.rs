@@ -7,6 +7,7 @@ use clap_mangen::Man;
 
 use super::CommandError;
 use crate::args;
+use crate::failure::Result;
 use crate::output::ui::Ui;
 
 /// Print the manual page, or write one for every command
@@ -18,7 +19,7 @@ pub struct ManArgs {
     dir: Option<PathBuf>,
 }
 
-pub fn run(ui: &mut Ui, args: &ManArgs) -> anyhow::Result<()> {
+pub fn run(ui: &mut Ui, args: &ManArgs) -> Result<()> {
     match &args.dir {
         Some(dir) => {
             write_all(dir).map_err(|source| CommandError::WriteTo { path: dir.clone(), source })?;

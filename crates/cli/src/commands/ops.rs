@@ -13,6 +13,7 @@ use retake_engine::{OpenError, StoreError, Workspace};
 use serde::Serialize;
 
 use crate::agent::session;
+use crate::failure::Result;
 use crate::output::json;
 use crate::output::quote;
 use crate::output::time;
@@ -54,7 +55,7 @@ struct OperationFacts {
     changed: Option<json::Counts>,
 }
 
-pub fn run(ui: &mut Ui, here: CommandContext, args: &OpsArgs) -> anyhow::Result<()> {
+pub fn run(ui: &mut Ui, here: CommandContext, args: &OpsArgs) -> Result<()> {
     let workspace = match Workspace::open(here.environment) {
         Ok(workspace) => Some(workspace),
         Err(OpenError::NotAWorkspace { .. }) => None,

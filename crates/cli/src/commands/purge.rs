@@ -9,6 +9,7 @@ use retake_engine::{Workspace, WorkspacePath};
 use serde::Serialize;
 
 use super::CommandError;
+use crate::failure::Result;
 use crate::output::json::{self, Bytes};
 use crate::output::messages;
 use crate::output::size::human;
@@ -50,7 +51,7 @@ struct Sizes {
     after: u64,
 }
 
-pub fn run(ui: &mut Ui, here: CommandContext, args: &PurgeArgs) -> anyhow::Result<()> {
+pub fn run(ui: &mut Ui, here: CommandContext, args: &PurgeArgs) -> Result<()> {
     let mut workspace = Workspace::open(here.environment)?;
     let mut wanted = Vec::with_capacity(args.paths.len());
     for typed in &args.paths {
@@ -108,7 +109,7 @@ fn tell(ui: &mut Ui, wanted: &[WorkspacePath], purged: &Purged) -> io::Result<()
     writeln!(ui.out, "The store takes {}", human(purged.bytes_after))
 }
 
-fn warn(ui: &mut Ui, workspace: &Workspace, purged: &Purged) -> anyhow::Result<()> {
+fn warn(ui: &mut Ui, workspace: &Workspace, purged: &Purged) -> Result<()> {
     if !listing::conversations(workspace)?.is_empty() {
         ui.warn(
             "conversations are not searched: what was said or read in them stays; `retake sessions rm` deletes one",

@@ -8,6 +8,7 @@ use retake_engine::rewind::{NewRewind, Recovered, RecoveryChoice, RewindError};
 use retake_engine::{OpenError, Workspace};
 use serde::Serialize;
 
+use crate::failure::Result;
 use crate::output::json;
 use crate::output::quote;
 use crate::output::ui::{Format, Ui};
@@ -37,7 +38,7 @@ struct RecoverDocument {
     what: Option<String>,
 }
 
-pub fn run(ui: &mut Ui, here: CommandContext, args: &RecoverArgs) -> anyhow::Result<()> {
+pub fn run(ui: &mut Ui, here: CommandContext, args: &RecoverArgs) -> Result<()> {
     let recovered = match Workspace::open(here.environment) {
         Ok(mut workspace) => {
             let recovered = recover(ui, &mut workspace, args)?;
@@ -65,7 +66,7 @@ pub fn run(ui: &mut Ui, here: CommandContext, args: &RecoverArgs) -> anyhow::Res
     Ok(())
 }
 
-fn recover(ui: &mut Ui, workspace: &mut Workspace, args: &RecoverArgs) -> anyhow::Result<Recovered> {
+fn recover(ui: &mut Ui, workspace: &mut Workspace, args: &RecoverArgs) -> Result<Recovered> {
     let choice = match (args.finish, args.go_back) {
         (true, _) => RecoveryChoice::Finish,
         (_, true) => RecoveryChoice::GoBack,

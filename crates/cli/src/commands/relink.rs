@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use retake_engine::Workspace;
 use serde::Serialize;
 
+use crate::failure::Result;
 use crate::output::json::{self, Bytes};
 use crate::output::messages;
 use crate::output::ui::{Format, Ui};
@@ -30,7 +31,7 @@ struct RelinkDocument {
     checkpoints: u64,
 }
 
-pub fn run(ui: &mut Ui, here: CommandContext, args: &RelinkArgs) -> anyhow::Result<()> {
+pub fn run(ui: &mut Ui, here: CommandContext, args: &RelinkArgs) -> Result<()> {
     let typed = paths::normal(&here.current_dir.join(&args.from));
     let from = paths::canonical_as_far_as_it_exists(&typed);
     let workspace = Workspace::relink(here.environment, &from)?;

@@ -17,6 +17,7 @@ use super::run::{self, Allow, RunArgs};
 use crate::agent::model::ModelArgs;
 use crate::agent::terminal;
 use crate::agent::{self, AgentError, session};
+use crate::failure::{Failure, Result};
 use crate::output::json;
 use crate::output::quote;
 use crate::output::ui::{BOLD, DIM, Format, Ui};
@@ -68,7 +69,7 @@ struct ResumeDocument<'a> {
     draft: &'a [Part],
 }
 
-pub fn run(ui: &mut Ui, here: &CommandContext, args: &ResumeArgs) -> anyhow::Result<ExitCode> {
+pub fn run(ui: &mut Ui, here: &CommandContext, args: &ResumeArgs) -> Result<ExitCode> {
     let mut workspace = Workspace::open(here.environment.clone())?;
     // What failed before anything was said is nothing to go on with.
     let found = match ui.is_interactive() {
@@ -119,7 +120,7 @@ pub fn run(ui: &mut Ui, here: &CommandContext, args: &ResumeArgs) -> anyhow::Res
 }
 
 /// Puts in order what a process that died has left.
-fn put_in_order(ui: &mut Ui, workspace: &mut Workspace, session: SessionId) -> anyhow::Result<()> {
+fn put_in_order(ui: &mut Ui, workspace: &mut Workspace, session: SessionId) -> Result<()> {
     interrupted_rewind::first(ui, workspace)?;
     drop(workspace.sessions().open(session, ids::now(), &mut ids::random)?);
     // What a command of it had changed when it died is its own; what is changed from now on is not.
@@ -128,12 +129,12 @@ fn put_in_order(ui: &mut Ui, workspace: &mut Workspace, session: SessionId) -> a
     Ok(())
 }
 
-fn is_unreachable(error: &anyhow::Error) -> bool {
+fn is_unreachable(error: &Failure) -> bool {
     matches!(error.downcast_ref(), Some(AgentError::Live(LiveError::Unreachable { .. })))
 }
 
 /// Whether the store, as it is, takes nothing in.
-fn cannot_write(error: &anyhow::Error) -> bool {
+fn cannot_write(error: &Failure) -> bool {
     error.chain().any(|cause| {
         let of_session = cause.downcast_ref::<SessionError>().and_then(|error| match error {
             SessionError::Store(error) => Some(error),
@@ -146,7 +147,7 @@ fn cannot_write(error: &anyhow::Error) -> bool {
     })
 }
 
-fn tell(ui: &mut Ui, session: &Session, conversation: &Conversation, draft: &[Part], live: bool) -> anyhow::Result<()> {
+fn tell(ui: &mut Ui, session: &Session, conversation: &Conversation, draft: &[Part], live: bool) -> Result<()> {
     let prompt = conversation.prompts().next_back();
     let first = prompt.and_then(|(said, _)| conversation.entries().iter().position(|entry| entry.id == said.id));
     // What the turns before it came to is not what the last one did.

@@ -13,6 +13,7 @@ use retake_engine::{StoreError, Workspace, WorkspacePath};
 
 use super::CommandError;
 use crate::agent::session;
+use crate::failure::Result;
 use crate::output::ui::Ui;
 use crate::rewind::{self, RewindOptions};
 use crate::workspace::context::CommandContext;
@@ -60,7 +61,7 @@ pub struct RewindArgs {
     options: RewindOptions,
 }
 
-pub fn run(ui: &mut Ui, here: &CommandContext, args: &RewindArgs) -> anyhow::Result<()> {
+pub fn run(ui: &mut Ui, here: &CommandContext, args: &RewindArgs) -> Result<()> {
     let mut workspace = Workspace::open(here.environment.clone())?;
     let named = args.session.as_deref().map(|text| session::named(&workspace, text)).transpose()?;
     let named = named.map(|session| session.id);
@@ -109,7 +110,7 @@ fn is_anywhere(workspace: &Workspace, checkpoint: &Checkpoint, path: &WorkspaceP
 }
 
 /// Where to go, and the session that it is about.
-fn goal(point: &Point, named: Option<SessionId>, args: &RewindArgs) -> anyhow::Result<(Goal, Option<SessionId>)> {
+fn goal(point: &Point, named: Option<SessionId>, args: &RewindArgs) -> Result<(Goal, Option<SessionId>)> {
     match point {
         Point::Entry { session, entry, .. } => {
             let scope = match (args.code, args.conversation) {

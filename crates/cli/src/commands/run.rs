@@ -26,6 +26,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::agent::model::{self, ModelArgs, ModelUse};
 use crate::agent::{self, AgentError, Printer, SessionOptions, session};
+use crate::failure::{Failure, Result};
 use crate::output::ui::{DIM, Format, Ui};
 use crate::workspace::context::CommandContext;
 
@@ -77,7 +78,7 @@ pub enum Allow {
     None,
 }
 
-pub fn run(ui: &mut Ui, here: &CommandContext, args: &RunArgs) -> anyhow::Result<ExitCode> {
+pub fn run(ui: &mut Ui, here: &CommandContext, args: &RunArgs) -> Result<ExitCode> {
     let parts = prompt_input::parts(&args.prompt, &args.attach)?;
     let existing = existing(here, args)?;
     let runtime = agent::runtime()?;
@@ -145,7 +146,7 @@ async fn say_elsewhere(
     session: SessionId,
     prompt: &mut Prompt,
     stops: &mut StopSignals,
-) -> anyhow::Result<ExitCode> {
+) -> Result<ExitCode> {
     let (_, mut live) = LiveSession::attach(client, session).await.map_err(|error| match error {
         // Nothing was said yet, and whoever was there is not any more.
         LiveError::Ended | LiveError::Died => AgentError::from(socket::ended()),
@@ -161,7 +162,7 @@ fn say_here(
     serving: agent::Serving,
     prompt: &mut Prompt,
     stops: &mut StopSignals,
-) -> anyhow::Result<ExitCode> {
+) -> Result<ExitCode> {
     let handle = serving.opened.handle.clone();
     let mut printer = Printer::new(ui);
     let code = runtime.block_on(async {
@@ -187,7 +188,7 @@ pub(super) async fn wait_for_others(
     told: &mut Listener,
     ui: &mut Ui,
     stops: &mut StopSignals,
-) -> anyhow::Result<()> {
+) -> Result<()> {
     // Whoever was impatient with their own turn is so with those of others.
     let is_impatient = stops.count() > 1;
     let (mut is_told, mut asked) = (false, 0);
@@ -261,12 +262,12 @@ async fn until_idle(told: &mut Listener) -> ControlFlow<()> {
 }
 
 /// Whether a session refused because it is about to end: then nothing was done.
-fn has_ended(error: &anyhow::Error) -> bool {
+fn has_ended(error: &Failure) -> bool {
     let refused = error.downcast_ref::<AgentError>();
     matches!(refused, Some(AgentError::Refused { refusal, .. }) if refusal.reason == Reason::Ended)
 }
 
-fn is_live(error: &anyhow::Error) -> bool {
+fn is_live(error: &Failure) -> bool {
     let opening = error.downcast_ref::<AgentError>();
     matches!(opening, Some(AgentError::Open(OpenSessionError::Session(SessionError::Live { .. }))))
 }
@@ -277,7 +278,7 @@ fn connect(
     here: &CommandContext,
     session: SessionId,
     stops: &mut StopSignals,
-) -> anyhow::Result<Option<Client>> {
+) -> Result<Option<Client>> {
     for _ in 0..CONNECT_ATTEMPTS {
         if let Some(client) = runtime.block_on(agent::connect(here, session))? {
             return Ok(Some(client));
@@ -305,7 +306,7 @@ async fn turn(
     prompt: &mut Prompt,
     printer: &mut Printer<'_>,
     stops: &mut StopSignals,
-) -> anyhow::Result<ExitCode> {
+) -> Result<ExitCode> {
     if stops.is_due().await {
         return Err(AgentError::Withdrawn.into());
     }
@@ -362,7 +363,7 @@ async fn turn(
 }
 
 /// Says the prompt; while another turn runs it is held.
-async fn say(asker: &Asker, prompt: &Prompt, ui: &mut Ui) -> anyhow::Result<OwnTurn> {
+async fn say(asker: &Asker, prompt: &Prompt, ui: &mut Ui) -> Result<OwnTurn> {
     let unprotected = prompt.manner.unprotected == Unprotected::Allow;
     let (parts, allow) = (prompt.parts.clone(), Some(prompt.allow));
     let command = Action::Prompt { parts, allow, unprotected, draft: None, mentions: Mentions::Leave };
@@ -396,7 +397,7 @@ struct OwnTurn {
 
 impl OwnTurn {
     /// Stops it; a prompt that has not been said yet is withdrawn. Other people's turns go on.
-    async fn stop(&mut self, asker: &Asker) -> anyhow::Result<()> {
+    async fn stop(&mut self, asker: &Asker) -> Result<()> {
         if self.turn.is_some() {
             // Refused if it has just ended, which is told next.
             ask(asker, Action::Interrupt { turn: self.turn }).await?.ok();
@@ -413,7 +414,7 @@ impl OwnTurn {
     }
 
     /// How it ended, from how the session stands now; `None` if it goes on.
-    fn ended_in(&self, view: &View) -> anyhow::Result<Option<Event>> {
+    fn ended_in(&self, view: &View) -> Result<Option<Event>> {
         let first = view.entries.iter().position(|entry| Some(entry.id) == self.turn);
         let entries = match first {
             Some(first) => &view.entries[first..],
@@ -453,7 +454,7 @@ enum WayBack {
 }
 
 /// Says how the turn ended and how to take it back.
-fn conclude(ui: &mut Ui, event: &Event, way_back: WayBack) -> anyhow::Result<ExitCode> {
+fn conclude(ui: &mut Ui, event: &Event, way_back: WayBack) -> Result<ExitCode> {
     let EventKind::TurnEnded { session, prompt, reason, message, usage, taken_back, .. } = &event.kind else {
         return Ok(ExitCode::SUCCESS);
     };
@@ -480,7 +481,7 @@ fn conclude(ui: &mut Ui, event: &Event, way_back: WayBack) -> anyhow::Result<Exi
 }
 
 /// The session that is to go on; `None` for a new one.
-fn existing(here: &CommandContext, args: &RunArgs) -> anyhow::Result<Option<SessionId>> {
+fn existing(here: &CommandContext, args: &RunArgs) -> Result<Option<SessionId>> {
     if args.session.is_none() && !args.continue_newest {
         return Ok(None);
     }

@@ -19,6 +19,7 @@ use super::run::StopSignals;
 use crate::agent;
 use crate::agent::model::{self, ModelArgs, ModelUse};
 use crate::agent::web;
+use crate::failure::{Failure, Result};
 use crate::output::json;
 use crate::output::quote;
 use crate::output::ui::{BOLD, DIM, Format, RED, Ui};
@@ -57,7 +58,7 @@ struct ServeDocument<'a> {
     workspace: String,
 }
 
-pub fn run(ui: &mut Ui, here: &CommandContext, args: &ServeArgs) -> anyhow::Result<()> {
+pub fn run(ui: &mut Ui, here: &CommandContext, args: &ServeArgs) -> Result<()> {
     let runtime = agent::runtime()?;
     // What is wrong with the workspace or the model is said now, and not to whoever opens the page.
     let store = Workspace::open_or_create(here.environment.clone())?.store_dir().to_owned();
@@ -90,7 +91,7 @@ pub fn run(ui: &mut Ui, here: &CommandContext, args: &ServeArgs) -> anyhow::Resu
             () = stops.next() => {}
             () = server.stop() => {}
         }
-        anyhow::Ok(())
+        Ok::<_, Failure>(())
     })?;
     drop(place);
     Ok(())

@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use super::CommandError;
 use crate::agent::session;
+use crate::failure::Result;
 use crate::output::fork_links::{self, ElsewhereFacts, FromFacts};
 use crate::output::json;
 use crate::output::messages;
@@ -92,14 +93,14 @@ struct DeletedDocument {
     undone_forks: Vec<String>,
 }
 
-pub fn run(ui: &mut Ui, here: CommandContext, args: &SessionsArgs) -> anyhow::Result<()> {
+pub fn run(ui: &mut Ui, here: CommandContext, args: &SessionsArgs) -> Result<()> {
     match &args.action {
         None => list(ui, here),
         Some(SessionsAction::Rm { session, yes }) => remove(ui, here, session, *yes),
     }
 }
 
-fn list(ui: &mut Ui, here: CommandContext) -> anyhow::Result<()> {
+fn list(ui: &mut Ui, here: CommandContext) -> Result<()> {
     let workspace = match Workspace::open(here.environment) {
         Ok(workspace) => Some(workspace),
         Err(OpenError::NotAWorkspace { .. }) => None,
@@ -167,7 +168,7 @@ fn list(ui: &mut Ui, here: CommandContext) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn remove(ui: &mut Ui, here: CommandContext, text: &str, yes: bool) -> anyhow::Result<()> {
+fn remove(ui: &mut Ui, here: CommandContext, text: &str, yes: bool) -> Result<()> {
     let mut workspace = Workspace::open(here.environment)?;
     interrupted_rewind::first(ui, &mut workspace)?;
     let session = session::named(&workspace, text)?;

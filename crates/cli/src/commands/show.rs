@@ -13,6 +13,7 @@ use retake_engine::{Workspace, WorkspacePath};
 use serde::Serialize;
 
 use super::CommandError;
+use crate::failure::Result;
 use crate::output::gaps::{self, Detail};
 use crate::output::json::{self, Bytes, CheckpointDocument, NodeFacts};
 use crate::output::quote;
@@ -55,7 +56,7 @@ struct ListedNode {
     facts: NodeFacts,
 }
 
-pub fn run(ui: &mut Ui, here: CommandContext, args: &ShowArgs) -> anyhow::Result<()> {
+pub fn run(ui: &mut Ui, here: CommandContext, args: &ShowArgs) -> Result<()> {
     let workspace = Workspace::open(here.environment)?;
     interrupted_rewind::mention(ui, &workspace)?;
     let session = args.session.resolve(&workspace)?;
@@ -90,7 +91,7 @@ fn resolve<'a>(
     workspace: &Workspace,
     what: &'a [u8],
     session: Option<SessionId>,
-) -> anyhow::Result<(Checkpoint, Option<&'a [u8]>)> {
+) -> Result<(Checkpoint, Option<&'a [u8]>)> {
     let find = |text: &str| point::checkpoint(workspace, text, session);
     let text = |bytes: &'a [u8]| str::from_utf8(bytes).map_err(|_| CommandError::PointNotText);
     let colons: Vec<usize> = (0..what.len()).filter(|&at| what[at] == b':').collect();
@@ -113,7 +114,7 @@ fn resolve<'a>(
     Err(unknown.expect("there was a colon, so the first try is kept"))
 }
 
-fn show_point(ui: &mut Ui, workspace: &Workspace, checkpoint: &Checkpoint) -> anyhow::Result<()> {
+fn show_point(ui: &mut Ui, workspace: &Workspace, checkpoint: &Checkpoint) -> Result<()> {
     let gaps = workspace.checkpoints().gaps(checkpoint)?;
     if ui.format == Format::Json {
         return Ok(ui.json(&CheckpointDocument::new(checkpoint, &gaps))?);
@@ -148,7 +149,7 @@ fn show_point(ui: &mut Ui, workspace: &Workspace, checkpoint: &Checkpoint) -> an
     Ok(())
 }
 
-fn list(ui: &mut Ui, workspace: &Workspace, checkpoint: &Checkpoint, dir: &PathInWorkspace) -> anyhow::Result<()> {
+fn list(ui: &mut Ui, workspace: &Workspace, checkpoint: &Checkpoint, dir: &PathInWorkspace) -> Result<()> {
     let path = match dir {
         PathInWorkspace::Root => None,
         PathInWorkspace::Below(path) => Some(path),

@@ -17,6 +17,7 @@ use super::CommandError;
 use super::run::{self, StopSignals};
 use crate::agent::model::{self, ModelArgs, ModelUse};
 use crate::agent::{self, AgentError, SessionOptions, session};
+use crate::failure::{Failure, Result};
 use crate::output::json;
 use crate::output::size;
 use crate::output::ui::{DIM, Format, Ui};
@@ -60,7 +61,7 @@ struct SummarizeDocument<'a> {
     summary: Option<&'a Summarised>,
 }
 
-pub fn run(ui: &mut Ui, here: &CommandContext, args: &SummarizeArgs) -> anyhow::Result<()> {
+pub fn run(ui: &mut Ui, here: &CommandContext, args: &SummarizeArgs) -> Result<()> {
     let workspace = Workspace::open(here.environment.clone())?;
     let (session, extent) = which(&workspace, args)?;
     drop(workspace);
@@ -94,9 +95,9 @@ pub fn run(ui: &mut Ui, here: &CommandContext, args: &SummarizeArgs) -> anyhow::
 }
 
 /// The session and the part that are meant.
-fn which(workspace: &Workspace, args: &SummarizeArgs) -> anyhow::Result<(SessionId, Extent)> {
+fn which(workspace: &Workspace, args: &SummarizeArgs) -> Result<(SessionId, Extent)> {
     let named = args.session.resolve(workspace)?;
-    let entry = |text: &str| -> anyhow::Result<(SessionId, EntryId)> {
+    let entry = |text: &str| -> Result<(SessionId, EntryId)> {
         match workspace.sessions().resolve_point(text, named)? {
             Point::Entry { session, entry, .. } => Ok((session, entry.id)),
             Point::Checkpoint(checkpoint) => Err(CommandError::NotAPrompt { point: checkpoint.id.short() }.into()),
@@ -115,7 +116,7 @@ async fn ask_there(
     session: SessionId,
     command: impl Into<Command>,
     stops: &mut StopSignals,
-) -> anyhow::Result<Result<Reply, Refusal>> {
+) -> Result<Result<Reply, Refusal>> {
     let live = LiveSession::elsewhere(client, session);
     tokio::select! {
         reply = live.asker.ask(command) => Ok(reply.map_err(AgentError::from)?),
@@ -132,7 +133,7 @@ fn ask_here(
     session: SessionId,
     command: impl Into<Command>,
     stops: &mut StopSignals,
-) -> anyhow::Result<Result<Reply, Refusal>> {
+) -> Result<Result<Reply, Refusal>> {
     let model = model::find(runtime.handle(), &args.model, &here.agent, ModelUse::Ask, None)?;
     let manner = SessionOptions::headless(Allow::None, Unprotected::Ask);
     let tools = runtime.block_on(async {
@@ -157,7 +158,7 @@ fn ask_here(
         };
         // Others may have said something here meanwhile.
         run::wait_for_others(&handle, &mut live.told, ui, stops).await?;
-        anyhow::Ok(reply)
+        Ok::<_, Failure>(reply)
     });
     drop(handle);
     serving.finish(runtime.handle());

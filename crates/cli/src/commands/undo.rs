@@ -10,6 +10,7 @@ use retake_engine::rewind::{Goal, RewindRequest};
 
 use crate::agent::session;
 use crate::commands::CommandError;
+use crate::failure::Result;
 use crate::output::quote;
 use crate::output::ui::{Format, Ui};
 use crate::rewind::{self, ChangeContext, RewindOptions};
@@ -48,7 +49,7 @@ pub struct RedoArgs {
     options: RewindOptions,
 }
 
-pub fn run(ui: &mut Ui, here: &CommandContext, args: &UndoArgs) -> anyhow::Result<()> {
+pub fn run(ui: &mut Ui, here: &CommandContext, args: &UndoArgs) -> Result<()> {
     let mut workspace = Workspace::open(here.environment.clone())?;
     let taken_back = interrupted_rewind::before_going_back(ui, &mut workspace, &args.options)?;
     let session = args.session.as_deref().map(|text| session::named(&workspace, text)).transpose()?;
@@ -88,7 +89,7 @@ pub fn run(ui: &mut Ui, here: &CommandContext, args: &UndoArgs) -> anyhow::Resul
 }
 
 /// Says that a turn which was cut off before anything came of it is taken back.
-fn tell_taken_back(ui: &mut Ui, prompt: &str) -> anyhow::Result<()> {
+fn tell_taken_back(ui: &mut Ui, prompt: &str) -> Result<()> {
     let what = format!("turn {prompt}");
     if ui.format == Format::Json {
         return Ok(ui.json(&RewindDocument::taken_back(&what))?);
@@ -97,7 +98,7 @@ fn tell_taken_back(ui: &mut Ui, prompt: &str) -> anyhow::Result<()> {
     Ok(writeln!(ui.out, "Undid {what}: it was cut off before anything came of it, and waits to be said again")?)
 }
 
-pub fn redo(ui: &mut Ui, here: &CommandContext, args: &RedoArgs) -> anyhow::Result<()> {
+pub fn redo(ui: &mut Ui, here: &CommandContext, args: &RedoArgs) -> Result<()> {
     let mut workspace = Workspace::open(here.environment.clone())?;
     interrupted_rewind::before_going_back(ui, &mut workspace, &args.options)?;
     let session = args.session.as_deref().map(|text| session::named(&workspace, text)).transpose()?;

@@ -14,13 +14,14 @@ use super::scratch::{Afterwards, Scratch};
 use super::tour::{self, DemoError};
 use crate::agent::terminal;
 use crate::agent::{self, AgentError};
+use crate::failure::Result;
 use crate::output::ui::Ui;
 
 /// How long the model takes for a word.
 const PACE: Duration = Duration::from_millis(25);
 
 /// Shows the demo until the user leaves.
-pub fn run(ui: &mut Ui, afterwards: Afterwards) -> anyhow::Result<()> {
+pub fn run(ui: &mut Ui, afterwards: Afterwards) -> Result<()> {
     let runtime = agent::runtime()?;
     let scratch = Scratch::new(afterwards).map_err(DemoError::Scratch)?;
     let url = runtime.block_on(model::start(PACE))?;

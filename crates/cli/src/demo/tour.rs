@@ -23,6 +23,7 @@ use tokio::sync::broadcast;
 use super::scratch::{Afterwards, Files, Scratch};
 use super::{model, story};
 use crate::agent::{self, AgentError};
+use crate::failure::Result;
 use crate::output::ui::{BOLD, CYAN, DIM, GREEN, Paint, RED, Ui, YELLOW};
 
 /// The demo did not go as it has to.
@@ -39,7 +40,7 @@ fn wrong(what: impl Into<String>) -> DemoError {
 }
 
 /// Takes the tour, from the first prompt to the last undo.
-pub fn run(ui: &mut Ui, afterwards: Afterwards) -> anyhow::Result<()> {
+pub fn run(ui: &mut Ui, afterwards: Afterwards) -> Result<()> {
     let runtime = agent::runtime()?;
     let scratch = Scratch::new(afterwards).map_err(DemoError::Scratch)?;
     let url = runtime.block_on(model::start(Duration::ZERO))?;
@@ -63,7 +64,7 @@ pub fn run(ui: &mut Ui, afterwards: Afterwards) -> anyhow::Result<()> {
 }
 
 /// Opens a session of the demo.
-pub fn open(runtime: &Runtime, scratch: &Scratch, url: &str, mode: Mode) -> anyhow::Result<Opened> {
+pub fn open(runtime: &Runtime, scratch: &Scratch, url: &str, mode: Mode) -> Result<Opened> {
     let _inside = runtime.enter();
     let settings = ModelSettings::parse("anthropic/demo", Some(url), |_| None).map_err(AgentError::from)?;
     let (jobs, ended) = Jobs::new();
@@ -91,7 +92,7 @@ struct Tour<'a> {
 }
 
 impl Tour<'_> {
-    fn walk(&mut self) -> anyhow::Result<()> {
+    fn walk(&mut self) -> Result<()> {
         let root = self.scratch.root();
         let names = story::FILES.map(|(name, _)| name).join(", ");
         self.line(&format!("A tour of Retake in {}: {names}.", root.display()))?;
@@ -142,23 +143,23 @@ impl Tour<'_> {
         Ok(())
     }
 
-    fn line(&mut self, text: &str) -> anyhow::Result<()> {
+    fn line(&mut self, text: &str) -> Result<()> {
         Ok(writeln!(self.ui.out, "{text}")?)
     }
 
-    fn title(&mut self, text: &str) -> anyhow::Result<()> {
+    fn title(&mut self, text: &str) -> Result<()> {
         self.step += 1;
         let bold = self.paint.with(BOLD);
         Ok(writeln!(self.ui.out, "\n{bold}{}. {text}{bold:#}", self.step)?)
     }
 
-    fn mark(&mut self, style: anstyle::Style, text: &str) -> anyhow::Result<()> {
+    fn mark(&mut self, style: anstyle::Style, text: &str) -> Result<()> {
         let style = self.paint.with(style);
         Ok(writeln!(self.ui.out, "   {style}{text}{style:#}")?)
     }
 
     /// Says something, and shows what comes of it.
-    fn prompt(&mut self, text: &str) -> anyhow::Result<EntryId> {
+    fn prompt(&mut self, text: &str) -> Result<EntryId> {
         let cyan = self.paint.with(CYAN);
         writeln!(self.ui.out, "   {cyan}> {text}{cyan:#}")?;
         let said = self.runtime.block_on(self.handle.request(Action::prompt(vec![Part::text(text)])));
@@ -184,13 +185,13 @@ impl Tour<'_> {
         }
     }
 
-    fn change(&mut self, command: impl Into<Command>) -> anyhow::Result<RewindDocument> {
+    fn change(&mut self, command: impl Into<Command>) -> Result<RewindDocument> {
         let reply = self.runtime.block_on(self.handle.request(command)).map_err(AgentError::from)?;
         let Reply::Change { document } = reply else { return Err(wrong("there is no plan").into()) };
         Ok(*document)
     }
 
-    fn show_plan(&mut self, plan: &RewindDocument) -> anyhow::Result<()> {
+    fn show_plan(&mut self, plan: &RewindDocument) -> Result<()> {
         for file in &plan.files {
             let path = String::from_utf8_lossy(&file.path.decode().unwrap_or_default()).into_owned();
             self.mark(YELLOW, &format!("{:<9} {path}", file.action.as_deref().unwrap_or_default()))?;
@@ -204,7 +205,7 @@ impl Tour<'_> {
         Ok(())
     }
 
-    fn draft(&mut self) -> anyhow::Result<String> {
+    fn draft(&mut self) -> Result<String> {
         let reply = self.runtime.block_on(self.handle.request(Query::Attach { from: None }));
         let Reply::View { view } = reply.map_err(AgentError::from)? else { return Ok(String::new()) };
         let texts = view.draft.iter().filter_map(|part| match part {
@@ -214,7 +215,7 @@ impl Tour<'_> {
         Ok(texts.collect())
     }
 
-    fn compare(&mut self, wanted: &Files, what: &str) -> anyhow::Result<()> {
+    fn compare(&mut self, wanted: &Files, what: &str) -> Result<()> {
         let found = self.scratch.files()?;
         let differing: Vec<&String> =
             wanted.keys().chain(found.keys()).filter(|name| wanted.get(*name) != found.get(*name)).collect();

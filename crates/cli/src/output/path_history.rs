@@ -8,6 +8,7 @@ use retake_engine::snapshot::Change;
 use retake_engine::{StoreError, Timestamp, Workspace};
 use serde::Serialize;
 
+use crate::failure::Result;
 use crate::output::diff::Status;
 use crate::output::json::{Bytes, NodeFacts, VERSION};
 use crate::output::quote;
@@ -60,7 +61,7 @@ impl OwnerFacts {
 }
 
 /// Prints what happened at `places`, newest first, and at most `max_count` changes of it.
-pub fn print(ui: &mut Ui, workspace: &Workspace, places: &[PathInWorkspace], max_count: usize) -> anyhow::Result<()> {
+pub fn print(ui: &mut Ui, workspace: &Workspace, places: &[PathInWorkspace], max_count: usize) -> Result<()> {
     let mut changes = Vec::new();
     for place in places {
         match place {

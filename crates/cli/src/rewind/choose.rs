@@ -10,6 +10,7 @@ use retake_engine::rewind::{Conflict, OnConflict, Plan, PlannedPath, RewindError
 use retake_engine::snapshot::Change;
 
 use super::preview::{self, Length};
+use crate::failure::Result;
 use crate::output::diff::patch::{self, Binary};
 use crate::output::diff::{Comparison, ContentSource};
 use crate::output::messages;
@@ -23,7 +24,7 @@ pub fn agree(
     workspace: &Workspace,
     kind: OperationKind,
     request: &mut RewindRequest,
-) -> anyhow::Result<Option<Plan>> {
+) -> Result<Option<Plan>> {
     loop {
         let plan = super::plan(ui, workspace, request)?;
         preview::write(ui.talk()?, Paint::Colour, workspace, kind, &plan, &request.paths, Length::Screen)?;
@@ -92,7 +93,7 @@ fn ask_of_yours(ui: &mut Ui, yours: &[&PlannedPath]) -> io::Result<OnConflict> {
 }
 
 /// Shows the diff of one conflict and asks what to do with it.
-fn ask(ui: &mut Ui, workspace: &Workspace, path: &PlannedPath) -> anyhow::Result<OnConflict> {
+fn ask(ui: &mut Ui, workspace: &Workspace, path: &PlannedPath) -> Result<OnConflict> {
     let why = path.why().unwrap_or_default();
     let why = quote::one_line(&why).into_owned();
     let name = quote::name(path.path.as_bytes()).into_owned();
@@ -119,13 +120,13 @@ fn ask(ui: &mut Ui, workspace: &Workspace, path: &PlannedPath) -> anyhow::Result
 }
 
 /// Shows what merging would make of `path`, if it can be merged.
-fn draw_merged(ui: &mut Ui, workspace: &Workspace, path: &PlannedPath) -> anyhow::Result<()> {
+fn draw_merged(ui: &mut Ui, workspace: &Workspace, path: &PlannedPath) -> Result<()> {
     let Some(merged) = &path.merged else { return Ok(()) };
     let comparison = preview::comparison(workspace, ContentSource::Given(&merged.content));
     draw(ui, "From what is there now to the merged file:", &comparison, &preview::merged_change(path, merged))
 }
 
-fn draw(ui: &mut Ui, heading: &str, comparison: &Comparison<'_>, change: &Change) -> anyhow::Result<()> {
+fn draw(ui: &mut Ui, heading: &str, comparison: &Comparison<'_>, change: &Change) -> Result<()> {
     writeln!(ui.talk()?, "{heading}")?;
     let style = patch::Style { paint: Paint::Colour, binary: Binary::Named };
     // Content that cannot be read is no reason not to ask.

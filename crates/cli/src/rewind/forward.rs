@@ -12,6 +12,7 @@ use retake_engine::rewind::{Files, Goal, RewindRequest};
 use super::outcome::{self, OperationRecord};
 use super::{RewindOptions, preview};
 use crate::agent::{self, AgentError};
+use crate::failure::Result;
 use crate::output::quote;
 use crate::output::ui::{Format, Ui};
 use crate::workspace::context::CommandContext;
@@ -28,7 +29,7 @@ pub fn apply(
     request: &RewindRequest,
     seen: Option<&str>,
     options: &RewindOptions,
-) -> anyhow::Result<()> {
+) -> Result<()> {
     let running = if options.interrupt { WhileRunning::Interrupt } else { WhileRunning::Refuse };
     let (change, plan_seen) = (change(request), seen.map(str::to_owned));
     loop {
@@ -82,7 +83,7 @@ fn change(request: &RewindRequest) -> Change {
 }
 
 /// Lists what has to be decided.
-fn tell_conflicts(ui: &mut Ui, document: &RewindDocument) -> anyhow::Result<()> {
+fn tell_conflicts(ui: &mut Ui, document: &RewindDocument) -> Result<()> {
     let names: Vec<String> = document
         .conflicts
         .iter()
@@ -94,7 +95,7 @@ fn tell_conflicts(ui: &mut Ui, document: &RewindDocument) -> anyhow::Result<()> 
     Ok(ui.warn_of("needs a decision (`--on-conflict`)", "need a decision (`--on-conflict`)", &names)?)
 }
 
-fn tell(ui: &mut Ui, kind: OperationKind, document: &RewindDocument) -> anyhow::Result<()> {
+fn tell(ui: &mut Ui, kind: OperationKind, document: &RewindDocument) -> Result<()> {
     if ui.format == Format::Json {
         return super::print(ui, kind, document.clone());
     }

@@ -10,12 +10,13 @@ use retake_engine::session::Scope;
 use retake_engine::snapshot::{Difference, GapKind};
 
 use super::preview;
+use crate::failure::Result;
 use crate::output::messages;
 use crate::output::quote;
 use crate::output::ui::{Paint, Ui};
 
 /// Says what was done, what did not go back, and how to take it back.
-pub fn tell(ui: &mut Ui, kind: OperationKind, applied: &Applied) -> anyhow::Result<()> {
+pub fn tell(ui: &mut Ui, kind: OperationKind, applied: &Applied) -> Result<()> {
     let plan = &applied.plan;
     let all_kept = is_all_kept(applied);
     let mark = OperationRecord::of(applied.operation.as_ref());
@@ -68,7 +69,7 @@ fn is_written(applied: &Applied, path: &WorkspacePath) -> bool {
 
 /// Names what changed since the target and did not go back, each path with how it differs and a line that says why. What may have
 /// changed comes last, under a heading of its own.
-pub fn tell_not_restored(ui: &mut Ui, paths: impl Iterator<Item = (String, String)>) -> anyhow::Result<()> {
+pub fn tell_not_restored(ui: &mut Ui, paths: impl Iterator<Item = (String, String)>) -> Result<()> {
     let (possible, changed): (Vec<_>, Vec<_>) = paths.partition(|(change, _)| change == Difference::Possible.name());
     let lines = |paths: Vec<(String, String)>| paths.into_iter().map(|(_, line)| line).collect::<Vec<_>>();
     let since = "changed since then and did not go back";
@@ -91,7 +92,7 @@ impl OperationRecord {
 }
 
 /// Names what an undo found as it was before the operation: that was somebody's doing, and may be taken back.
-pub fn tell_already(ui: &mut Ui, paths: &[Bytes], mark: OperationRecord) -> anyhow::Result<()> {
+pub fn tell_already(ui: &mut Ui, paths: &[Bytes], mark: OperationRecord) -> Result<()> {
     let names: Vec<String> =
         paths.iter().map(|path| quote::name(&path.decode().unwrap_or_default()).into_owned()).collect();
     ui.warn_of(
@@ -106,7 +107,7 @@ pub fn tell_already(ui: &mut Ui, paths: &[Bytes], mark: OperationRecord) -> anyh
 }
 
 /// Says what became of the conversation.
-fn tell_conversation(ui: &mut Ui, applied: &Applied) -> anyhow::Result<()> {
+fn tell_conversation(ui: &mut Ui, applied: &Applied) -> Result<()> {
     let Some(planned) = &applied.plan.conversation else { return Ok(()) };
     match applied.conversation_moved {
         Some(true) => preview::write_conversation(&mut ui.out, planned, preview::Tense::Done)?,
@@ -133,7 +134,7 @@ pub fn nothing_done(kind: OperationKind, what: &str) -> String {
 }
 
 /// Lists what others did while it was being done.
-fn tell_meanwhile(ui: &mut Ui, kind: OperationKind, applied: &Applied) -> anyhow::Result<()> {
+fn tell_meanwhile(ui: &mut Ui, kind: OperationKind, applied: &Applied) -> Result<()> {
     let with = |wanted: PathStatus| {
         let statuses = applied.statuses.iter().filter(move |(_, status)| *status == wanted);
         quote::names(statuses.map(|(path, _)| path))
@@ -153,7 +154,7 @@ fn tell_meanwhile(ui: &mut Ui, kind: OperationKind, applied: &Applied) -> anyhow
 }
 
 /// Names what somebody saved before it was replaced, and how to have that.
-pub fn tell_displaced(ui: &mut Ui, kind: OperationKind, names: &[String]) -> anyhow::Result<()> {
+pub fn tell_displaced(ui: &mut Ui, kind: OperationKind, names: &[String]) -> Result<()> {
     let bring_back = match kind {
         OperationKind::Undo => "`retake redo`",
         _ => "`retake undo`",

@@ -10,6 +10,7 @@ use retake_engine::id::{OperationId, SessionId};
 use retake_engine::operation::{Operation, OperationKind, OperationState};
 use retake_engine::rewind::{Recovered, RecoveryChoice, RewindError};
 
+use crate::failure::Result;
 use crate::output::quote;
 use crate::output::ui::Ui;
 use crate::rewind::{self, RewindOptions};
@@ -18,7 +19,7 @@ use crate::rewind::{self, RewindOptions};
 const POLL: Duration = Duration::from_millis(100);
 
 /// Finishes or takes back what was interrupted, and says so; for commands that write.
-pub fn first(ui: &mut Ui, workspace: &mut Workspace) -> anyhow::Result<()> {
+pub fn first(ui: &mut Ui, workspace: &mut Workspace) -> Result<()> {
     let at = ids::now();
     let recovered = match workspace.rewinds_mut().recover(RecoveryChoice::Ask, ids::checkpoint().id, at) {
         // `retake recover` and `retake doctor` name them; they keep nobody from working.
@@ -35,18 +36,14 @@ pub fn first(ui: &mut Ui, workspace: &mut Workspace) -> anyhow::Result<()> {
 }
 
 /// Says what others had saved before an interrupted rewind replaced it.
-pub fn tell_displaced(ui: &mut Ui, workspace: &Workspace, recovered: &Recovered) -> anyhow::Result<()> {
+pub fn tell_displaced(ui: &mut Ui, workspace: &Workspace, recovered: &Recovered) -> Result<()> {
     let Recovered::Finished(operation) = recovered else { return Ok(()) };
     rewind::tell_displaced(ui, operation.kind, &quote::names(&workspace.rewinds().displaced(operation.id)?))
 }
 
 /// Before going back: [`first`], or [`mention`] if that is only shown; and what a command that was killed has changed becomes its own.
 /// Returns the turns that were cut off before anything came of them: they have been taken back.
-pub fn before_going_back(
-    ui: &mut Ui,
-    workspace: &mut Workspace,
-    options: &RewindOptions,
-) -> anyhow::Result<Vec<Operation>> {
+pub fn before_going_back(ui: &mut Ui, workspace: &mut Workspace, options: &RewindOptions) -> Result<Vec<Operation>> {
     if options.only_shows() {
         return mention(ui, workspace).map(|()| Vec::new());
     }
@@ -64,7 +61,7 @@ pub fn before_going_back(
 
 /// Ends turns whose process died, so that they can be taken back like any other. Of those that had come to nothing, and so were taken
 /// back by this, are returned.
-pub fn end_cut_turns(workspace: &Workspace) -> anyhow::Result<Vec<Operation>> {
+pub fn end_cut_turns(workspace: &Workspace) -> Result<Vec<Operation>> {
     let is_turn = |operation: &Operation| operation.kind == OperationKind::Turn;
     let mut taken_back = Vec::new();
     for operation in workspace.operations().all()?.into_iter().filter(is_turn) {
@@ -88,7 +85,7 @@ pub fn cut_off(
     workspace: &Workspace,
     session: Option<SessionId>,
     next: Option<OperationId>,
-) -> anyhow::Result<Option<Operation>> {
+) -> Result<Option<Operation>> {
     let under_way = workspace.maintenance().under_way()?;
     let is_abandoned = |session| under_way.iter().any(|window| window.abandoned && window.session == session);
     let is_cut = |operation: &Operation| match (operation.kind, operation.session) {
@@ -103,7 +100,7 @@ pub fn cut_off(
 }
 
 /// Waits until no command is at work.
-fn wait(ui: &mut Ui, workspace: &Workspace) -> anyhow::Result<()> {
+fn wait(ui: &mut Ui, workspace: &Workspace) -> Result<()> {
     let mut told = false;
     loop {
         let under_way = workspace.maintenance().under_way()?;
@@ -117,7 +114,7 @@ fn wait(ui: &mut Ui, workspace: &Workspace) -> anyhow::Result<()> {
 }
 
 /// Says that something is to be recovered; for commands that read.
-pub fn mention(ui: &mut Ui, workspace: &Workspace) -> anyhow::Result<()> {
+pub fn mention(ui: &mut Ui, workspace: &Workspace) -> Result<()> {
     if let Some(operation) = workspace.rewinds().interrupted()? {
         let name = name(&operation);
         ui.warn(&format!("{name} is under way or was interrupted; `retake recover` finishes what was interrupted"))?;

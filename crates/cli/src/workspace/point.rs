@@ -7,6 +7,7 @@ use retake_engine::session::Point;
 
 use crate::agent::session;
 use crate::commands::CommandError;
+use crate::failure::{Failure, Result};
 
 /// The option that commands with a POINT have.
 #[derive(clap::Args, Clone, Debug, Default)]
@@ -25,7 +26,7 @@ impl SessionArgs {
 }
 
 /// The checkpoint that `text` names: itself, the one before a prompt, the last one at or before another entry.
-pub fn checkpoint(workspace: &Workspace, text: &str, session: Option<SessionId>) -> anyhow::Result<Checkpoint> {
+pub fn checkpoint(workspace: &Workspace, text: &str, session: Option<SessionId>) -> Result<Checkpoint> {
     match workspace.sessions().resolve_point(text, session)? {
         Point::Checkpoint(checkpoint) => Ok(*checkpoint),
         Point::Entry { checkpoint: Some(checkpoint), .. } => Ok(*checkpoint),
@@ -34,11 +35,7 @@ pub fn checkpoint(workspace: &Workspace, text: &str, session: Option<SessionId>)
 }
 
 /// The checkpoints around the turn of the prompt that `text` names; the second one is `None` while it runs.
-pub fn turn(
-    workspace: &Workspace,
-    text: &str,
-    session: Option<SessionId>,
-) -> anyhow::Result<(Checkpoint, Option<Checkpoint>)> {
+pub fn turn(workspace: &Workspace, text: &str, session: Option<SessionId>) -> Result<(Checkpoint, Option<Checkpoint>)> {
     let entry = match workspace.sessions().resolve_point(text, session)? {
         Point::Entry { entry, .. } => entry,
         Point::Checkpoint(checkpoint) => return Err(CommandError::NotAPrompt { point: checkpoint.id.short() }.into()),
@@ -56,6 +53,6 @@ pub fn turn(
 }
 
 /// Whether nothing has this name.
-pub fn is_unknown(error: &anyhow::Error) -> bool {
+pub fn is_unknown(error: &Failure) -> bool {
     matches!(error.downcast_ref(), Some(ResolveError::Unknown { .. }))
 }

@@ -22,6 +22,7 @@ use crate::agent::model::{self, ModelArgs, ModelUse};
 use crate::agent::{self, AgentError, SessionOptions};
 use crate::args::GlobalArgs;
 use crate::failure;
+use crate::failure::{Failure, Result};
 use crate::workspace::context::CommandContext;
 
 /// How often it is looked whether others still have a session open.
@@ -242,7 +243,7 @@ fn find(here: CommandContext, text: &str) -> Result<SessionId, HostError> {
     }
 }
 
-fn delete(here: CommandContext, session: &str) -> anyhow::Result<()> {
+fn delete(here: CommandContext, session: &str) -> Result<()> {
     let mut workspace = Workspace::open(here.environment)?;
     let found = workspace.sessions().resolve(session)?;
     let writer = workspace.sessions().open(found.id, ids::now(), &mut ids::random)?;
@@ -270,6 +271,6 @@ fn failed(error: &AgentError) -> HostError {
     HostError::Failed { message: format!("{error}{hint}") }
 }
 
-fn words(error: &anyhow::Error) -> String {
+fn words(error: &Failure) -> String {
     format!("{error:#}")
 }

@@ -14,10 +14,11 @@ use super::PARTING;
 use crate::agent;
 use crate::args::GlobalArgs;
 use crate::commands::run::StopSignals;
+use crate::failure::{Failure, Result};
 use crate::workspace::context::CommandContext;
 
 /// Runs `command` as the inner agent until it or the editor hangs up. Its exit code is ours.
-pub fn run(global: &GlobalArgs, command: &[OsString]) -> anyhow::Result<ExitCode> {
+pub fn run(global: &GlobalArgs, command: &[OsString]) -> Result<ExitCode> {
     let here = CommandContext::find(global)?;
     let global = global.clone();
     let environments = move |cwd: &Path| -> Result<Environment, String> {
@@ -35,7 +36,7 @@ pub fn run(global: &GlobalArgs, command: &[OsString]) -> anyhow::Result<ExitCode
     let ended = runtime.block_on(async {
         let mut stops = StopSignals::listen()?;
         let stop = async move { stops.next().await };
-        anyhow::Ok(proxy::run(setup, tokio::io::stdin(), stdout, stop).await?)
+        Ok::<_, Failure>(proxy::run(setup, tokio::io::stdin(), stdout, stop).await?)
     });
     runtime.shutdown_timeout(PARTING);
     Ok(match ended? {

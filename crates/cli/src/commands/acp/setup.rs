@@ -9,6 +9,7 @@ use retake_acp::editor_setup;
 use retake_agent::rewind_document::VERSION;
 use serde::Serialize;
 
+use crate::failure::Result;
 use crate::output::ui::{Format, Ui};
 use crate::workspace::context::variable;
 
@@ -55,7 +56,7 @@ struct EditorFacts {
     text: String,
 }
 
-pub fn run(ui: &mut Ui, args: &SetupArgs) -> anyhow::Result<()> {
+pub fn run(ui: &mut Ui, args: &SetupArgs) -> Result<()> {
     let wanted: Vec<EditorName> =
         args.editor.map_or_else(|| EditorName::value_variants().to_vec(), |editor| vec![editor]);
     // Editors may have another search path than this shell.

@@ -18,6 +18,7 @@ use retake_engine::{StoreError, Workspace, WorkspacePath};
 use serde::Serialize;
 
 use crate::commands;
+use crate::failure::Result;
 use crate::output::json;
 use crate::output::messages;
 use crate::output::quote;
@@ -89,7 +90,7 @@ impl UncapturedFacts {
 }
 
 /// Says what `ran` changed and how to take that back.
-pub fn tell(ui: &mut Ui, workspace: &Workspace, ran: &RanCommand) -> anyhow::Result<()> {
+pub fn tell(ui: &mut Ui, workspace: &Workspace, ran: &RanCommand) -> Result<()> {
     let uncaptured = workspace.checkpoints().uncaptured_changes(&ran.before, &ran.after)?;
     let ledger = ran.before.git_moves(&ran.after);
     let changes = workspace.diff(&Side::Stored(ran.before.snapshot), &Side::Stored(ran.after.snapshot))?;
@@ -196,7 +197,7 @@ fn tell_uncaptured(
     restorable: &[&UncapturedChange],
     lost: &[&UncapturedChange],
     undo: Option<&Undo>,
-) -> anyhow::Result<()> {
+) -> Result<()> {
     let line = |one: &&UncapturedChange| format!("{}: {}", quote::name(one.path.as_bytes()), one.describe());
     let lines = |some: &[&UncapturedChange]| some.iter().map(line).collect::<Vec<String>>();
     let (stuck, back): (Vec<_>, Vec<_>) =
@@ -219,7 +220,7 @@ fn tell_uncaptured(
 }
 
 /// Names new paths that an ignore rule hides: by what going back does with them.
-fn tell_hidden(ui: &mut Ui, hidden: &BTreeSet<WorkspacePath>, undo: Option<&Undo>) -> anyhow::Result<()> {
+fn tell_hidden(ui: &mut Ui, hidden: &BTreeSet<WorkspacePath>, undo: Option<&Undo>) -> Result<()> {
     let new = "new and hidden by an ignore rule: not captured and not counted";
     let Some(undo) = undo else {
         return Ok(ui.warn_of(&format!("is {new}"), &format!("are {new}"), &quote::names(hidden))?);
@@ -245,7 +246,7 @@ fn files(changes: &[Change]) -> u64 {
     added + modified + deleted
 }
 
-fn tell_changes(ui: &mut Ui, changes: &[Change], contested: u64, back: &str) -> anyhow::Result<()> {
+fn tell_changes(ui: &mut Ui, changes: &[Change], contested: u64, back: &str) -> Result<()> {
     let counts = match commands::counts(&Changed::count(changes)) {
         counts if counts == "nothing changed" => "only directories changed".to_owned(),
         counts => counts,
@@ -270,7 +271,7 @@ pub fn tell_without_after(
     before: &Checkpoint,
     code: u8,
     error: &CheckpointError,
-) -> anyhow::Result<()> {
+) -> Result<()> {
     let point = before.id.short();
     ui.warn(&format!(
         "the command has ended, but the checkpoint after it could not be taken: {error}; the next checkpoint captures what it \
@@ -311,7 +312,7 @@ impl ExecDocument {
 }
 
 /// After a command that ran without a checkpoint there is only its exit code to tell.
-pub fn tell_unprotected(ui: &mut Ui, code: u8) -> anyhow::Result<()> {
+pub fn tell_unprotected(ui: &mut Ui, code: u8) -> Result<()> {
     if ui.format == Format::Json {
         ui.json(&ExecDocument::without_checkpoint(code))?;
     }

@@ -1,13 +1,13 @@
 //! When a command may run without a checkpoint: only where one cannot be taken, never where something was asked for wrongly or has to
 //! be decided first.
 
-use anyhow::Error;
+use crate::failure::Failure;
 use retake_engine::checkpoint::CheckpointError;
 use retake_engine::rewind::RewindError;
 use retake_engine::{OpenError, ScanError, StoreError};
 
 /// Whether `error` says that no checkpoint can be had here now.
-pub fn is_no_checkpoint(error: &Error) -> bool {
+pub fn is_no_checkpoint(error: &Failure) -> bool {
     error.chain().find_map(known).unwrap_or(false)
 }
 

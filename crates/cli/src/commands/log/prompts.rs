@@ -11,6 +11,7 @@ use retake_engine::{Timestamp, Workspace};
 use serde::Serialize;
 
 use super::{Numbers, counts};
+use crate::failure::Result;
 use crate::output::fork_links::{self, FromFacts};
 use crate::output::json;
 use crate::output::quote;
@@ -91,7 +92,7 @@ impl Prompt {
 }
 
 /// Prints the prompts of `session`.
-pub fn print(ui: &mut Ui, workspace: &Workspace, session: &Session, what: &PromptFilter<'_>) -> anyhow::Result<()> {
+pub fn print(ui: &mut Ui, workspace: &Workspace, session: &Session, what: &PromptFilter<'_>) -> Result<()> {
     let PromptFilter { shown, max_count, search } = *what;
     let conversation = workspace.sessions().conversation(session.id)?;
     let PromptTree { prompts, forks } = workspace.sessions().prompt_tree(session.id)?;

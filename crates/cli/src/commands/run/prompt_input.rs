@@ -7,9 +7,10 @@ use retake_agent::attachment;
 use retake_engine::session::entry::Part;
 
 use crate::agent::AgentError;
+use crate::failure::Result;
 
 /// What is said: a text, `-` for stdin, and files beside it.
-pub fn parts(prompt: &str, attached: &[String]) -> anyhow::Result<Vec<Part>> {
+pub fn parts(prompt: &str, attached: &[String]) -> Result<Vec<Part>> {
     let mut stdin = None;
     let mut read_stdin = || -> std::io::Result<Vec<u8>> {
         if stdin.is_none() {

@@ -6,12 +6,12 @@
 use std::collections::HashSet;
 use std::io::{self, Write};
 
-use anyhow::Result;
 use retake_engine::WorkspacePath;
 use retake_engine::snapshot::{Change, Node, NodeKind};
 
 use super::hunks::write_hunks;
 use super::{ChangedContent, Comparison, Status, binary};
+use crate::failure::Result;
 use crate::output::quote;
 use crate::output::size;
 use crate::output::ui::{BOLD, Paint};
