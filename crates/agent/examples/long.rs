@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use retake_agent::contract::{Action, Change, ChangeGoal, Command, Event, EventKind, Query, Reply, TurnEnd};
-use retake_agent::controller::{self, Attached, Handle, Opened, Setup, Unprotected, Which};
+use retake_agent::controller::{self, Attached, Handle, Opened, SessionSetup, Unprotected, Which};
 use retake_agent::model::{Model, ModelSettings, Models};
 use retake_agent::permission::{Allowed, Mode, Policy};
 use retake_agent::tool::{Jobs, Shell, Toolbox};
@@ -133,7 +133,7 @@ fn open(runtime: &Runtime, environment: &Environment, model: &ScriptedModel, whi
     settings.context = Some(window);
     let _inside = runtime.enter();
     let (jobs, ended) = Jobs::new();
-    let setup = Setup {
+    let setup = SessionSetup {
         environment: environment.clone(),
         which,
         model: Model::new(settings).expect("a model"),

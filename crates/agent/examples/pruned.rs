@@ -12,7 +12,7 @@
 use std::sync::{Arc, Mutex};
 
 use retake_agent::contract::{Action, EventKind, TurnEnd};
-use retake_agent::controller::{self, Attached, Setup, Unprotected, Which};
+use retake_agent::controller::{self, Attached, SessionSetup, Unprotected, Which};
 use retake_agent::model::{Model, ModelSettings, Models};
 use retake_agent::permission::{Allowed, Mode, Policy};
 use retake_agent::tool::{Jobs, Shell, Toolbox};
@@ -143,7 +143,7 @@ fn play(turns: usize, explores: bool) -> Sent {
     let mut settings = ModelSettings::parse("anthropic/scripted", Some(&model.url()), |_| None).expect("settings");
     settings.context = Some(200_000);
     let (jobs, ended) = Jobs::new();
-    let setup = Setup {
+    let setup = SessionSetup {
         environment,
         which: Which::New,
         model: Model::new(settings).expect("a model"),

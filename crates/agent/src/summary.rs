@@ -9,7 +9,7 @@ use retake_engine::session::{Conversation, EntryRange, first_line, last_words};
 use tokio::sync::mpsc;
 
 use crate::limits;
-use crate::model::{Model, ModelAnswer, ModelError, Request, ToolSpec};
+use crate::model::{Model, ModelAnswer, ModelError, ModelRequest, ToolSpec};
 
 const ASK: &str = "Write a summary that will take the place of that part of the conversation. It is for yourself: you will go on working with \
 it and without the messages that it stands for, so whatever is not in it is lost to you. Answer with the summary alone, in plain text, and \
@@ -28,9 +28,9 @@ Leave out greetings, dead ends that taught nothing, and contents of files that c
 /// What a summary is asked for with.
 #[derive(Clone, Debug)]
 pub(crate) struct Requests {
-    whole: Request,
+    whole: ModelRequest,
     /// With long results cut, should the whole be too long.
-    shortened: Request,
+    shortened: ModelRequest,
 }
 
 /// The requests for a summary of the entries from `range.0` to `range.1`.
@@ -160,7 +160,7 @@ fn text_of(answer: &ModelAnswer) -> Result<String, &'static str> {
 }
 
 /// Whether the next request would come too near to what the model can read. `request` makes it, if its length has to be known.
-pub(crate) fn is_due(model: &Model, conversation: &Conversation, request: impl FnOnce() -> Request) -> bool {
+pub(crate) fn is_due(model: &Model, conversation: &Conversation, request: impl FnOnce() -> ModelRequest) -> bool {
     let Some(window) = model.settings().context_window() else { return false };
     let room = model.settings().max_output.unwrap_or(limits::ROOM_TO_ANSWER).min(window / 4);
     tokens(conversation.entries()).unwrap_or_else(|| in_tokens(request().body().len())) > window - room

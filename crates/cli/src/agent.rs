@@ -7,7 +7,7 @@ pub mod terminal;
 pub mod web;
 
 use retake_agent::contract::{Action, Allow, Command, Query, Refusal, Reply};
-use retake_agent::controller::{self, Opened, Setup, Unprotected, Which};
+use retake_agent::controller::{self, Opened, SessionSetup, Unprotected, Which};
 use retake_agent::live::{JoinError, LiveError, LiveSession};
 use retake_agent::mcp::Servers;
 use retake_agent::model::Model;
@@ -177,7 +177,7 @@ pub fn open_quietly(
         allow: here.agent.allow.clone(),
         approved: Vec::new(),
     };
-    let opened = controller::open(Setup {
+    let opened = controller::open(SessionSetup {
         environment: here.environment.clone(),
         which,
         models: model::others(&model, &here.agent),

@@ -4,13 +4,13 @@ use retake_agent::controller::{Handle, Which};
 use thiserror::Error;
 
 /// Opens sessions in this process, as the user has set things up: the model, the tools, what may run.
-pub trait Host: Send + Sync + 'static {
+pub trait SessionOpener: Send + Sync + 'static {
     /// Opens a session and listens on its socket. Called inside the runtime, on a thread that may wait.
-    fn open(&self, which: Which) -> Result<Opened, Problem>;
+    fn open(&self, which: Which) -> Result<OpenedSession, Problem>;
 }
 
 /// A session that was opened.
-pub struct Opened {
+pub struct OpenedSession {
     /// The way to it.
     pub handle: Handle,
     /// Closes it and waits until everything is stored. Called on a thread that may wait.

@@ -1,6 +1,6 @@
 //! Accepts requests that are for this server and come from its own page.
 //!
-//! Every page in the browser can send requests here, and its owner can make a name of theirs point here. So the `Host` of a request must be
+//! Every page in the browser can send requests here, and its owner can make a name of theirs point here. So the `SessionOpener` of a request must be
 //! an address of this server or `localhost`, and a request that reads or changes a session must come from the page that this server has
 //! served, by `Origin` and `Sec-Fetch-Site`. Another port of this machine is another origin, though for cookies it is the same site.
 //!

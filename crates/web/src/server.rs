@@ -20,7 +20,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
 use crate::deadline::Deadline;
-use crate::host::Host;
+use crate::host::SessionOpener;
 use crate::limits::{self, Limits};
 use crate::login::Login;
 use crate::origin_check::OriginCheck;
@@ -84,7 +84,7 @@ pub(crate) struct Shared {
 
 impl Server {
     /// Starts a server. Inside a runtime only.
-    pub fn start(config: Config, host: Arc<dyn Host>) -> Result<Self, StartError> {
+    pub fn start(config: Config, host: Arc<dyn SessionOpener>) -> Result<Self, StartError> {
         let Config { environment, sockets, address, limits } = config;
         let failed = |source| StartError::Listen { address, source };
         let listener = listen(address).map_err(failed)?;

@@ -20,14 +20,14 @@ use retake_engine::id::SessionId;
 use tokio::sync::{Mutex as AsyncMutex, OwnedSemaphorePermit, RwLock, Semaphore};
 use tokio::time::sleep;
 
-use crate::host::{Host, Opened, Problem};
+use crate::host::{SessionOpener, OpenedSession, Problem};
 use crate::limits::Limits;
 pub(crate) use session::Entered;
 use session::{LeaveOutcome, ServedSession};
 
 /// The sessions.
 pub(crate) struct Sessions {
-    host: Arc<dyn Host>,
+    host: Arc<dyn SessionOpener>,
     environment: Environment,
     sockets: PathBuf,
     limits: Limits,
@@ -43,7 +43,7 @@ pub(crate) struct Sessions {
 struct SessionSlot(AsyncMutex<Option<Arc<ServedSession>>>);
 
 impl Sessions {
-    pub(crate) fn new(host: Arc<dyn Host>, environment: Environment, sockets: PathBuf, limits: Limits) -> Self {
+    pub(crate) fn new(host: Arc<dyn SessionOpener>, environment: Environment, sockets: PathBuf, limits: Limits) -> Self {
         let free = Arc::new(Semaphore::new(limits.sessions));
         Self { host, environment, sockets, limits, free, places: Mutex::default(), is_closed: RwLock::new(false) }
     }
@@ -131,7 +131,7 @@ impl Sessions {
         let share = self.make_room().await?;
         let host = Arc::clone(&self.host);
         let opened = tokio::task::spawn_blocking(move || host.open(which)).await;
-        let Opened { handle, finish } = opened.map_err(|err| Problem::failed(err.to_string()))??;
+        let OpenedSession { handle, finish } = opened.map_err(|err| Problem::failed(err.to_string()))??;
         match LiveSession::here(handle.clone()).await {
             Ok((view, live)) => Ok(ServedSession::opened(&handle, (finish, share), *view, live, &self.limits)),
             Err(error) => {

@@ -22,7 +22,7 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinHandle;
 
 use super::watchdog::Watchdog;
-use super::{Proxy, ProxyState, Setup, complain};
+use super::{Proxy, ProxyState, ProxySetup, complain};
 use crate::rpc_peer::Peer;
 use crate::wire::{Incoming, Message, NoMessage, OversizedLine, Reader, RpcError, Writer};
 
@@ -59,7 +59,7 @@ pub enum ProxyEnd {
 
 /// Runs the inner agent for a client until one of them hangs up, or `stop` comes.
 pub async fn run(
-    setup: Setup,
+    setup: ProxySetup,
     from: impl AsyncRead + Unpin,
     to: impl AsyncWrite + Send + Unpin + 'static,
     stop: impl Future<Output = ()>,

@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use super::Proxy;
 use super::change::note_late;
 use super::relay::PendingKind;
-use super::session::Session;
+use super::session::ProxiedSession;
 use super::shape::{self, Version};
 use crate::extension::answer::Snapshot;
 use crate::extension::backend::{self, ChangeRequest, Fork, SessionBackend, SessionContents};
@@ -25,7 +25,7 @@ use crate::wire::{Message, RpcError};
 /// A session, and the proxy that it is in.
 struct ProxyBackend {
     proxy: Arc<Proxy>,
-    session: Arc<Session>,
+    session: Arc<ProxiedSession>,
 }
 
 impl SessionBackend for ProxyBackend {
@@ -96,7 +96,7 @@ impl SessionBackend for ProxyBackend {
 
 impl Proxy {
     /// Answers a request of the extension.
-    pub(super) async fn extension(self: &Arc<Self>, session: &Arc<Session>, id: Value, method: Method, params: Value) {
+    pub(super) async fn extension(self: &Arc<Self>, session: &Arc<ProxiedSession>, id: Value, method: Method, params: Value) {
         let (here, params) = (self.backend(session), Params(params));
         let answer = match method {
             Method::Points => methods::points(&here, &params).await,
@@ -114,21 +114,21 @@ impl Proxy {
     }
 
     /// Carries a command of the chat out. What is said next waits for it, but not for what it may ask.
-    pub(super) async fn slash(self: &Arc<Self>, session: &Arc<Session>, id: Value, blocks: Vec<Value>, slash: Slash) {
+    pub(super) async fn slash(self: &Arc<Self>, session: &Arc<ProxiedSession>, id: Value, blocks: Vec<Value>, slash: Slash) {
         let (here, (tell, asking)) = (self.backend(session), oneshot::channel());
         tokio::spawn(async move { slash::run(&here, id, &blocks, &slash, tell).await });
         // It says nothing if it has come to its end.
         asking.await.ok();
     }
 
-    fn backend(self: &Arc<Self>, session: &Arc<Session>) -> ProxyBackend {
+    fn backend(self: &Arc<Self>, session: &Arc<ProxiedSession>) -> ProxyBackend {
         ProxyBackend { proxy: Arc::clone(self), session: Arc::clone(session) }
     }
 
     /// Sets or removes the label of the point before a prompt.
     pub(super) async fn label(
         &self,
-        session: &Session,
+        session: &ProxiedSession,
         prompt: EntryId,
         label: Option<String>,
     ) -> Result<Reply, Refusal> {
@@ -140,7 +140,7 @@ impl Proxy {
     }
 
     /// Has the workspace thread answer a question.
-    pub(super) async fn question(&self, session: &Session, query: Query) -> Result<Reply, Refusal> {
+    pub(super) async fn question(&self, session: &ProxiedSession, query: Query) -> Result<Reply, Refusal> {
         if matches!(query, Query::Attach { .. } | Query::Context) {
             return Err(foreign());
         }
@@ -184,7 +184,7 @@ impl Proxy {
     }
 
     /// Tells the client the new prompt; in version 2 the inner agent does.
-    async fn tell_edited(&self, session: &Session, blocks: &[Value]) {
+    async fn tell_edited(&self, session: &ProxiedSession, blocks: &[Value]) {
         let (prompt, version) = (session.live().prompt, self.state().version);
         if let (Version::V1, Some(prompt)) = (version, prompt) {
             let id = session.known().outer(prompt);

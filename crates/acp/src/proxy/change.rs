@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::Proxy;
 use super::cut::{CutFailure, HoldingSession};
 use super::log_writer::Changed;
-use super::session::Session;
+use super::session::ProxiedSession;
 use super::session_map::{MapRecord, Mapping};
 use super::shape;
 use crate::extension;
@@ -30,7 +30,7 @@ impl Proxy {
     /// Makes a change, and tells the client what it means for what it shows.
     pub(super) async fn change(
         self: &Arc<Self>,
-        session: &Arc<Session>,
+        session: &Arc<ProxiedSession>,
         mut wanted: ChangeRequest,
     ) -> Result<AppliedChange, Refusal> {
         if session.is_running() {
@@ -57,7 +57,7 @@ impl Proxy {
 
     async fn change_now(
         self: &Arc<Self>,
-        session: &Arc<Session>,
+        session: &Arc<ProxiedSession>,
         wanted: ChangeRequest,
     ) -> Result<AppliedChange, Refusal> {
         let goal = wanted.change.goal.clone();
@@ -106,7 +106,7 @@ impl Proxy {
     }
 
     /// Has another inner session speak from now on.
-    pub(super) fn switch(&self, session: &Arc<Session>, held: &HoldingSession) -> Result<(), String> {
+    pub(super) fn switch(&self, session: &Arc<ProxiedSession>, held: &HoldingSession) -> Result<(), String> {
         session.tie_durably([MapRecord::Current { id: held.inner.clone() }])?;
         self.state().inners.insert(held.inner.clone(), Arc::clone(session));
         let mut live = session.live();
@@ -119,7 +119,7 @@ impl Proxy {
 
     /// Stops all turns: whoever would see what comes of them is gone. One that does not stop is ended with its process.
     pub(super) async fn stop_turns(self: &Arc<Self>) {
-        let sessions: Vec<Arc<Session>> = self.state().sessions.values().cloned().collect();
+        let sessions: Vec<Arc<ProxiedSession>> = self.state().sessions.values().cloned().collect();
         let running = sessions.into_iter().filter(|session| session.is_running());
         let stopping: Vec<_> = running
             .map(|session| {
@@ -137,7 +137,7 @@ impl Proxy {
 
     /// Stops the turn that runs. What the inner agent asks the user is answered with `cancelled`; what else it asked, a file, say, the
     /// client goes on to answer, and if it does not, so that the agent does not stop, that is answered here too.
-    async fn stop(&self, session: &Arc<Session>) -> Result<(), Refusal> {
+    async fn stop(&self, session: &Arc<ProxiedSession>) -> Result<(), Refusal> {
         let inner = {
             let mut live = session.live();
             live.is_stopping = true;
@@ -160,7 +160,7 @@ impl Proxy {
     }
 
     /// Answers what the inner agent has asked the client, if it is such; the client's own answer comes too late then.
-    async fn close_asked(&self, session: &Arc<Session>, is_such: impl Fn(&str) -> bool) {
+    async fn close_asked(&self, session: &Arc<ProxiedSession>, is_such: impl Fn(&str) -> bool) {
         let asked: Vec<(Value, String)> = {
             let mut live = session.live();
             let open = live.asked.iter_mut().filter(|(_, method)| method != CLOSED && is_such(method));
@@ -172,7 +172,7 @@ impl Proxy {
     }
 
     /// Tells a client that wants to know what it has to show now.
-    async fn tell(&self, session: &Session, changed: &Changed) {
+    async fn tell(&self, session: &ProxiedSession, changed: &Changed) {
         let (version, wants) = {
             let state = self.state();
             (state.version, state.wants)
@@ -193,7 +193,7 @@ impl Proxy {
 }
 
 /// The inner agent's conversation is as it was, or nobody knows: then it is not relied on before it is put right.
-fn not_cut(session: &Session, miss: CutFailure) -> Refusal {
+fn not_cut(session: &ProxiedSession, miss: CutFailure) -> Refusal {
     let known = session.known();
     let is_known = known.inners.get(&known.current).is_some_and(|inner| inner.holds.is_some());
     session.live().out_of_step |= !is_known;

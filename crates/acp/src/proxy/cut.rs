@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 
 use super::fork::Child;
 use super::log_writer::{chain, spoken};
-use super::session::Session;
+use super::session::ProxiedSession;
 use super::session_map::MapRecord;
 use super::shape::Version;
 use super::{Proxy, log_writer::Voice};
@@ -74,7 +74,7 @@ impl Proxy {
     /// returns; which one speaks is not changed.
     pub(super) async fn hold(
         self: &Arc<Self>,
-        session: &Arc<Session>,
+        session: &Arc<ProxiedSession>,
         path: &[Entry],
         all: &[Entry],
     ) -> Result<HoldingSession, CutFailure> {
@@ -115,7 +115,7 @@ impl Proxy {
 
     async fn try_way(
         self: &Arc<Self>,
-        session: &Arc<Session>,
+        session: &Arc<ProxiedSession>,
         way: &Way,
         all: &[Entry],
         base: &[Entry],
@@ -165,7 +165,7 @@ impl Proxy {
     /// Cuts a session that stays the same one.
     async fn cut_inside(
         &self,
-        session: &Session,
+        session: &ProxiedSession,
         inside: Inside,
         inner: &str,
         place: Value,
@@ -203,7 +203,7 @@ impl Proxy {
     }
 
     /// Makes a new inner session.
-    async fn make(self: &Arc<Self>, session: &Arc<Session>, order: NewInner<'_>) -> Result<String, RpcError> {
+    async fn make(self: &Arc<Self>, session: &Arc<ProxiedSession>, order: NewInner<'_>) -> Result<String, RpcError> {
         let expecting = self.expect_of_agent((order.purpose == Purpose::Speak).then_some(session));
         let facts = self.ask_agent(order.method, order.params).await?;
         let Some(id) = facts["sessionId"].as_str().map(str::to_owned) else {
@@ -228,7 +228,7 @@ impl Proxy {
     }
 
     /// Sets what the client has set in a session, in another one of the inner agent's.
-    async fn set_again(&self, session: &Session, inner: &str) {
+    async fn set_again(&self, session: &ProxiedSession, inner: &str) {
         let settings = session.live().settings.clone();
         for (_, method, mut params) in settings {
             params["sessionId"] = inner.into();
@@ -239,7 +239,7 @@ impl Proxy {
 
     /// Has the inner agent open a session of its, and does not pass its history on.
     /// One that tells another history than it is known to hold is not relied on any more.
-    async fn load_inner(&self, session: &Arc<Session>, inner: &str, all: &[Entry]) -> Result<(), RpcError> {
+    async fn load_inner(&self, session: &Arc<ProxiedSession>, inner: &str, all: &[Entry]) -> Result<(), RpcError> {
         if session.live().loaded.contains(inner) {
             return Ok(());
         }
@@ -254,7 +254,7 @@ impl Proxy {
     }
 
     /// Has the inner agent tell the history of a session of its.
-    async fn replay_inner(&self, session: &Arc<Session>, inner: &str) -> Result<ReplayedHistory, RpcError> {
+    async fn replay_inner(&self, session: &Arc<ProxiedSession>, inner: &str) -> Result<ReplayedHistory, RpcError> {
         let (version, load) = (self.state().version, self.offer().load);
         if !load {
             return Err(not_offered("the agent loads no sessions"));
@@ -284,7 +284,7 @@ impl Proxy {
     /// Asks the inner agent to tell a history, which is not passed on.
     async fn replayed(
         &self,
-        session: &Session,
+        session: &ProxiedSession,
         method: &str,
         params: Value,
     ) -> (Result<Value, RpcError>, ReplayedHistory) {
@@ -294,14 +294,14 @@ impl Proxy {
     }
 
     /// Finds out what an inner session calls its messages now.
-    pub(super) async fn learn_ids(&self, session: &Arc<Session>, inner: &str, all: &[Entry]) -> Result<(), RpcError> {
+    pub(super) async fn learn_ids(&self, session: &Arc<ProxiedSession>, inner: &str, all: &[Entry]) -> Result<(), RpcError> {
         let replayed = self.replay_inner(session, inner).await?;
         self.note_ids(session, inner, all, &replayed.ids);
         Ok(())
     }
 
     /// Notes what an inner session calls its prompts, and the last message of each turn, as it has told them in order.
-    pub(super) fn note_ids(&self, session: &Session, inner: &str, all: &[Entry], replayed: &[(Voice, String)]) {
+    pub(super) fn note_ids(&self, session: &ProxiedSession, inner: &str, all: &[Entry], replayed: &[(Voice, String)]) {
         let known = session.known();
         let Some(Some(Some(head))) = known.inners.get(inner).map(|inner| inner.holds) else { return };
         let held = chain(all, Some(head));
@@ -338,7 +338,7 @@ impl Proxy {
     /// A session of the inner agent's that holds `path` and is nobody's yet, if it can make one without a word being said.
     pub(super) async fn fork_inner(
         self: &Arc<Self>,
-        session: &Arc<Session>,
+        session: &Arc<ProxiedSession>,
         path: &[Entry],
         all: &[Entry],
     ) -> Option<Child> {

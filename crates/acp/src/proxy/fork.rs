@@ -19,7 +19,7 @@ use serde_json::Value;
 use super::Proxy;
 use super::log_writer::spoken;
 use super::open::{OpenedLog, SessionOrigin, ask};
-use super::session::Session;
+use super::session::ProxiedSession;
 use super::session_map::{self, MapRecord, Mapping, SessionMap};
 
 /// A log that was forked.
@@ -42,7 +42,7 @@ pub(super) struct Child {
 impl Proxy {
     /// Begins a session from an entry of another: before it if it is a prompt, else after it. It is there to be loaded, under the name
     /// that is returned.
-    pub(super) async fn fork(self: &Arc<Self>, session: &Arc<Session>, entry: EntryId) -> Result<String, Refusal> {
+    pub(super) async fn fork(self: &Arc<Self>, session: &Arc<ProxiedSession>, entry: EntryId) -> Result<String, Refusal> {
         let _alone = session.changing.lock().await;
         let failed = |why: String| refusal(Reason::Failed, format!("the session is not forked: {why}"));
         let found = session.log.ask(|log| (log.workspace_thread().clone(), log.root().to_owned())).await;
@@ -69,7 +69,7 @@ impl Proxy {
     /// The inner agent has forked a session for the client: so does the log.
     pub(super) async fn forked(
         self: &Arc<Self>,
-        parent: &Arc<Session>,
+        parent: &Arc<ProxiedSession>,
         mut birth: Value,
         result: Value,
         line: Vec<u8>,
@@ -86,7 +86,7 @@ impl Proxy {
         });
     }
 
-    async fn fork_log(self: &Arc<Self>, parent: &Session, inner: &str, birth: Value) -> Result<Arc<Session>, String> {
+    async fn fork_log(self: &Arc<Self>, parent: &ProxiedSession, inner: &str, birth: Value) -> Result<Arc<ProxiedSession>, String> {
         let known = parent.known();
         let due = parent.live().due;
         let held = known.inners.get(&known.current).filter(|inner| inner.under_way.is_none());

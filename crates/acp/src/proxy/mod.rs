@@ -64,7 +64,7 @@ use crate::wire::{Message, RpcError};
 use cut::Offer;
 use relay::{PendingKind, PendingRequest};
 use route::{Unkept, WaitingMessages};
-use session::Session;
+use session::ProxiedSession;
 use shape::Version;
 
 pub use agent_process::{ProxyEnd, StartError, run};
@@ -74,7 +74,7 @@ pub use session_map::names;
 pub type Environments = dyn Fn(&Path) -> Result<Environment, String> + Send + Sync;
 
 /// All that a proxy needs.
-pub struct Setup {
+pub struct ProxySetup {
     /// The inner agent's command and its arguments.
     pub command: Vec<OsString>,
     /// The workspace of a directory.
@@ -123,7 +123,7 @@ impl Default for Patience {
 struct Proxy {
     client: Peer,
     agent: Peer,
-    setup: Setup,
+    setup: ProxySetup,
     /// What the inner agent is called in the log.
     name: String,
     runtime: runtime::Handle,
@@ -150,9 +150,9 @@ struct ProxyState {
     /// Version 1: sessions can be resumed and not loaded.
     resumes_only: bool,
     /// By what the client calls them.
-    sessions: HashMap<String, Arc<Session>>,
+    sessions: HashMap<String, Arc<ProxiedSession>>,
     /// By what the inner agent calls them: those that its process has made or loaded, those that only keep a point to go back to included.
-    inners: HashMap<String, Arc<Session>>,
+    inners: HashMap<String, Arc<ProxiedSession>>,
     /// What is said in sessions that are being opened.
     opening: HashMap<String, WaitingMessages>,
     /// Sessions that have no log.
@@ -162,7 +162,7 @@ struct ProxyState {
     /// How many sessions are about to be known.
     expected: usize,
     /// Those of them that the inner agent was asked to make, each with the session of ours that it is to speak in, if it is.
-    ordered: Vec<Option<Arc<Session>>>,
+    ordered: Vec<Option<Arc<ProxiedSession>>>,
     /// What the inner agent said of sessions that are not known yet.
     strays: VecDeque<(Message, Vec<u8>)>,
     /// Commands that the inner agent told of sessions that it has not answered for yet.
@@ -186,7 +186,7 @@ enum Awaits {
     /// For its log to be opened.
     Log,
     /// For the inner agent, who may want to know something before it answers.
-    Agent(Option<Arc<Session>>),
+    Agent(Option<Arc<ProxiedSession>>),
 }
 
 impl Proxy {
@@ -203,7 +203,7 @@ impl Proxy {
     }
 
     /// With what an inner session is begun, loaded or forked.
-    fn birth(&self, session: &Session) -> Value {
+    fn birth(&self, session: &ProxiedSession) -> Value {
         let mut birth = session.live().birth.clone();
         if let Value::Object(fields) = &mut birth {
             fields.remove("sessionId");
@@ -250,7 +250,7 @@ impl Proxy {
     }
 
     /// The same for one that the inner agent is asked to make, to speak in `session` or only to keep a point.
-    fn expect_of_agent(self: &Arc<Self>, session: Option<&Arc<Session>>) -> Expecting {
+    fn expect_of_agent(self: &Arc<Self>, session: Option<&Arc<ProxiedSession>>) -> Expecting {
         let mut state = self.state();
         state.expected += 1;
         state.ordered.push(session.cloned());
@@ -258,14 +258,14 @@ impl Proxy {
     }
 
     /// Tells the client something about a session.
-    async fn update(&self, session: &Session, update: Value) {
+    async fn update(&self, session: &ProxiedSession, update: Value) {
         let params = json!({ "sessionId": session.outer, "update": update });
         // A client that is gone needs to be told nothing.
         self.client.notify("session/update", params).await.ok();
     }
 
     /// Tells the user something that is no part of the conversation: as a notice, or in the chat where there are none.
-    async fn tell_user(&self, session: &Session, text: &str) {
+    async fn tell_user(&self, session: &ProxiedSession, text: &str) {
         let update = match self.state().shows_notices {
             true => json!({ "sessionUpdate": "notice", "severity": "warning", "title": text }),
             false => {
@@ -301,7 +301,7 @@ async fn release(proxy: Arc<Proxy>, awaited: Awaits) {
         let mut state = proxy.state();
         state.expected -= 1;
         if let Awaits::Agent(session) = awaited {
-            let is_it = |one: &Option<Arc<Session>>| one.as_ref().map(Arc::as_ptr) == session.as_ref().map(Arc::as_ptr);
+            let is_it = |one: &Option<Arc<ProxiedSession>>| one.as_ref().map(Arc::as_ptr) == session.as_ref().map(Arc::as_ptr);
             let at = state.ordered.iter().position(is_it);
             at.map(|at| state.ordered.remove(at));
         }
@@ -370,7 +370,7 @@ impl ProxyState {
 /// What the inner agent asks about a session that it is just making.
 enum Early {
     No,
-    In(Arc<Session>),
+    In(Arc<ProxiedSession>),
     InNone,
 }
 

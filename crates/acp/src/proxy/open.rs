@@ -23,7 +23,7 @@ use super::json_edit::JsonEdits;
 use super::log_writer::{LogHandle, Places, spoken};
 use super::relay::{PendingKind, named};
 use super::route::{MAX_WAITING, Unkept, is_within};
-use super::session::Session;
+use super::session::ProxiedSession;
 use super::session_map::{self, MapRecord, SessionMap, SessionNames};
 use super::{Proxy, complain};
 use crate::wire::{Message, RpcError};
@@ -87,7 +87,7 @@ impl Proxy {
         inner: &str,
         birth: Value,
         source: SessionOrigin,
-    ) -> Result<Arc<Session>, String> {
+    ) -> Result<Arc<ProxiedSession>, String> {
         let (workspace_thread, root, store) = self.workspace_thread(birth["cwd"].as_str().unwrap_or(".")).await?;
         let name = inner.to_owned();
         let (outer, opened) = ask(&workspace_thread, move |workspace| {
@@ -115,13 +115,13 @@ impl Proxy {
     }
 
     /// The inner agent has made or loaded this session of its, and it is that one's.
-    pub(super) fn own(&self, session: &Arc<Session>, inner: &str) {
+    pub(super) fn own(&self, session: &Arc<ProxiedSession>, inner: &str) {
         self.state().inners.insert(inner.to_owned(), Arc::clone(session));
         session.live().loaded.insert(inner.to_owned());
     }
 
     /// A session of the inner agent's is about to be loaded for one of ours. If that calls another one so by now, what it held is gone.
-    pub(super) fn claim(&self, session: &Arc<Session>, inner: &str) -> Result<(), RpcError> {
+    pub(super) fn claim(&self, session: &Arc<ProxiedSession>, inner: &str) -> Result<(), RpcError> {
         let owner = self.state().inners.get(inner).cloned();
         if owner.is_some_and(|owner| !Arc::ptr_eq(&owner, session) && owner.live().loaded.contains(inner)) {
             session.record([MapRecord::Doubt { id: inner.to_owned() }]);
@@ -132,7 +132,7 @@ impl Proxy {
     }
 
     /// Opens the log of a session by the name that the client has for it; `None` if there is none.
-    pub(super) async fn open_log(self: &Arc<Self>, outer: &str, birth: Value) -> Result<Option<Arc<Session>>, String> {
+    pub(super) async fn open_log(self: &Arc<Self>, outer: &str, birth: Value) -> Result<Option<Arc<ProxiedSession>>, String> {
         let cwd = birth["cwd"].as_str().unwrap_or(".").to_owned();
         let Some(home) = self.home(outer, Some(&cwd)).await else { return Ok(None) };
         let (workspace_thread, root, store) = self.workspace_thread(&home.to_string_lossy()).await?;
@@ -183,7 +183,7 @@ impl Proxy {
         workspace_thread: WorkspaceThread,
         root: PathBuf,
         birth: Value,
-    ) -> Result<Arc<Session>, String> {
+    ) -> Result<Arc<ProxiedSession>, String> {
         let OpenedLog { writer, session_map } = opened;
         let id = writer.id();
         let cwd = birth["cwd"].as_str().map_or_else(|| root.clone(), PathBuf::from);
@@ -192,7 +192,7 @@ impl Proxy {
         let (log, thread) = log.map_err(|error| error.to_string())?;
         self.keep_thread(thread);
         let (inbox, mut said) = mpsc::channel(MAX_WAITING);
-        let session = Arc::new(Session::new(outer.clone(), id, log, session_map, inbox));
+        let session = Arc::new(ProxiedSession::new(outer.clone(), id, log, session_map, inbox));
         session.live().birth = birth;
         {
             let mut state = self.state();
@@ -224,7 +224,7 @@ impl Proxy {
     }
 
     /// Whether a session is the one that the client knows by its name.
-    fn is_known(&self, session: &Arc<Session>) -> bool {
+    fn is_known(&self, session: &Arc<ProxiedSession>) -> bool {
         self.state().sessions.get(&session.outer).is_some_and(|one| Arc::ptr_eq(one, session))
     }
 
@@ -244,7 +244,7 @@ impl Proxy {
     pub(super) async fn introduce(
         &self,
         inner: &str,
-        opened: Result<Arc<Session>, String>,
+        opened: Result<Arc<ProxiedSession>, String>,
         result: Value,
         line: Vec<u8>,
     ) {
@@ -267,7 +267,7 @@ impl Proxy {
     }
 
     /// Tells the client the commands: a list replaces the one before it, so the inner agent's own are in it as far as they are known.
-    pub(super) async fn tell_commands(&self, session: &Session) {
+    pub(super) async fn tell_commands(&self, session: &ProxiedSession) {
         let inner = session.live().inner.clone();
         let (version, early) = {
             let mut state = self.state();
@@ -302,7 +302,7 @@ impl Proxy {
     }
 
     /// The inner agent has told all of a session that it loaded, or refuses to.
-    pub(super) fn imported(self: &Arc<Self>, session: &Arc<Session>, result: Option<&Value>) {
+    pub(super) fn imported(self: &Arc<Self>, session: &Arc<ProxiedSession>, result: Option<&Value>) {
         let inner = {
             let mut live = session.live();
             live.is_importing = false;
@@ -326,7 +326,7 @@ impl Proxy {
     }
 
     /// Removes the log of a session; over when it is removed.
-    pub(super) fn erase(&self, session: &Arc<Session>) -> oneshot::Receiver<()> {
+    pub(super) fn erase(&self, session: &Arc<ProxiedSession>) -> oneshot::Receiver<()> {
         let (outer, (tell, erased)) = (session.outer.clone(), oneshot::channel());
         session.log.run(move |log| {
             log.erase(move |store| session_map::remove(store, &outer));
@@ -336,7 +336,7 @@ impl Proxy {
     }
 
     /// Has the inner agent delete what only kept points of a session that is deleted: nobody knows of it any more.
-    pub(super) fn delete_points(self: &Arc<Self>, session: &Session) {
+    pub(super) fn delete_points(self: &Arc<Self>, session: &ProxiedSession) {
         let (proxy, known) = (Arc::clone(self), session.known());
         tokio::spawn(async move {
             for inner in known.inners.keys().filter(|inner| **inner != known.current) {

@@ -14,7 +14,7 @@ use super::cut::CutFailure;
 use super::json_edit::{JsonEdits, put};
 use super::log_writer::spoken;
 use super::relay::{PendingKind, reason};
-use super::session::Session;
+use super::session::ProxiedSession;
 use super::session_map::MapRecord;
 use super::shape::{self, Version};
 use super::transcript::Images;
@@ -24,7 +24,7 @@ use crate::wire::RpcError;
 
 impl Proxy {
     /// Takes a prompt of the client's.
-    pub(super) async fn prompt(self: &Arc<Self>, session: &Arc<Session>, id: Value, params: &Value, line: &[u8]) {
+    pub(super) async fn prompt(self: &Arc<Self>, session: &Arc<ProxiedSession>, id: Value, params: &Value, line: &[u8]) {
         let blocks = params["prompt"].as_array().cloned().unwrap_or_default();
         if let Some(command) = plain_text(&blocks).and_then(|text| session.chat.parse(text)) {
             return self.slash(session, id, blocks, command).await;
@@ -50,7 +50,7 @@ impl Proxy {
     /// Prepares everything for a prompt; returns what has to be told before it.
     pub(super) async fn say(
         self: &Arc<Self>,
-        session: &Arc<Session>,
+        session: &Arc<ProxiedSession>,
         blocks: &[Value],
     ) -> Result<Option<Vec<Value>>, RpcError> {
         let _alone = session.changing.lock().await;
@@ -105,7 +105,7 @@ impl Proxy {
 
     async fn wait_for_snapshot(
         &self,
-        session: &Session,
+        session: &ProxiedSession,
         prompt: EntryId,
         taken: oneshot::Receiver<Result<(), String>>,
     ) {
@@ -120,7 +120,7 @@ impl Proxy {
     }
 
     /// Has the inner agent's conversation be ours before anything is said; what the user has to know of it.
-    pub(super) async fn align(self: &Arc<Self>, session: &Arc<Session>) -> Result<Option<String>, RpcError> {
+    pub(super) async fn align(self: &Arc<Self>, session: &Arc<ProxiedSession>) -> Result<Option<String>, RpcError> {
         if !session.live().out_of_step {
             return Ok(None);
         }
@@ -141,7 +141,7 @@ impl Proxy {
     /// The inner agent has answered a prompt.
     pub(super) async fn prompt_answered(
         &self,
-        session: &Arc<Session>,
+        session: &Arc<ProxiedSession>,
         outcome: &Result<Value, RpcError>,
         line: Vec<u8>,
     ) -> Vec<u8> {

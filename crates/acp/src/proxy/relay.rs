@@ -13,7 +13,7 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::Proxy;
-use super::session::Session;
+use super::session::ProxiedSession;
 pub(super) use agent::named;
 
 /// How long the end of a turn is held back at most.
@@ -34,27 +34,27 @@ pub(super) enum PendingKind {
         params: Value,
     },
     Fork {
-        session: Arc<Session>,
+        session: Arc<ProxiedSession>,
         params: Value,
     },
     Import {
-        session: Arc<Session>,
+        session: Arc<ProxiedSession>,
         /// Goes when it is over.
         over: oneshot::Sender<()>,
     },
     Prompt {
-        session: Arc<Session>,
+        session: Arc<ProxiedSession>,
     },
     List {
         params: Value,
     },
     Close {
-        session: Arc<Session>,
+        session: Arc<ProxiedSession>,
         /// Goes when it is over, also if it is refused.
         over: oneshot::Sender<()>,
     },
     Delete {
-        session: Arc<Session>,
+        session: Arc<ProxiedSession>,
         over: oneshot::Sender<()>,
     },
     Other,
@@ -77,7 +77,7 @@ impl Proxy {
     }
 
     /// Forgets a session that was closed.
-    pub(super) fn forget(&self, session: &Arc<Session>) {
+    pub(super) fn forget(&self, session: &Arc<ProxiedSession>) {
         session.leave_turn();
         let mut state = self.state();
         state.sessions.remove(&session.outer);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::route::cannot_open;
-use super::session::Session;
+use super::session::ProxiedSession;
 use super::shape::{self, Version};
 use super::{Proxy, complain};
 use crate::wire::RpcError;
@@ -41,7 +41,7 @@ impl Proxy {
     }
 
     /// Has the inner agent take the session up, and tells the client what is retained of it.
-    async fn reload(self: &Arc<Self>, session: &Arc<Session>, method: &str, params: &Value) -> Result<Value, RpcError> {
+    async fn reload(self: &Arc<Self>, session: &Arc<ProxiedSession>, method: &str, params: &Value) -> Result<Value, RpcError> {
         let mut note = None;
         {
             let _alone = session.changing.lock().await;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use retake_engine::Workspace;
 
 use super::relay::PendingKind;
-use super::session::Session;
+use super::session::ProxiedSession;
 use super::{Proxy, ProxyState, session_map};
 use crate::extension::methods::Method;
 use crate::extension::params::unknown_session;
@@ -31,7 +31,7 @@ pub(super) enum Unkept {
 
 /// Where a session is that the client names.
 enum Destination {
-    Open(Arc<Session>),
+    Open(Arc<ProxiedSession>),
     /// Somebody opens it, and too much waits for that.
     Full,
     Closed,
@@ -76,7 +76,7 @@ impl Proxy {
 
     /// Puts a message into the queue of its session. One that is full does not make the client wait, whose answer may be what the first in
     /// it waits for.
-    pub(super) async fn put(&self, session: &Arc<Session>, message: Message, line: Vec<u8>) {
+    pub(super) async fn put(&self, session: &Arc<ProxiedSession>, message: Message, line: Vec<u8>) {
         match session.queue(message, line) {
             Ok(()) => {}
             // It may be to cancel what all the others wait for.

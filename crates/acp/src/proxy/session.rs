@@ -22,7 +22,7 @@ use crate::wire::Message;
 
 /// A session as the client knows it.
 #[derive(Debug)]
-pub(super) struct Session {
+pub(super) struct ProxiedSession {
     /// What the client calls it.
     pub(super) outer: String,
     /// What it is in the log.
@@ -92,7 +92,7 @@ pub(super) struct LiveState {
     pub(super) forked: HashSet<String>,
 }
 
-impl Session {
+impl ProxiedSession {
     pub(super) fn new(
         outer: String,
         id: SessionId,

@@ -10,13 +10,13 @@ use retake_agent::controller::{self, Closing, ControllerMessage};
 use retake_agent::socket;
 
 use super::backend::foreign;
-use super::session::Session;
+use super::session::ProxiedSession;
 use super::{Proxy, complain};
 use crate::extension::backend::ChangeRequest;
 
 impl Proxy {
     /// Listens on the socket of a session.
-    pub(super) fn serve(self: &Arc<Self>, session: &Arc<Session>) {
+    pub(super) fn serve(self: &Arc<Self>, session: &Arc<ProxiedSession>) {
         let (handle, mut inbox) = controller::channel(session.id);
         match socket::serve(&self.setup.sockets, handle) {
             Ok(served) => drop(self.state().served.insert(session.outer.clone(), served)),
@@ -37,7 +37,7 @@ impl Proxy {
         });
     }
 
-    async fn take_message(self: &Arc<Self>, session: &Arc<Session>, message: ControllerMessage) {
+    async fn take_message(self: &Arc<Self>, session: &Arc<ProxiedSession>, message: ControllerMessage) {
         match message {
             ControllerMessage::Request { answer, .. } if answer.is_closed() => {}
             ControllerMessage::Request { request, answer } => {
@@ -53,7 +53,7 @@ impl Proxy {
         }
     }
 
-    async fn take_command(self: &Arc<Self>, session: &Arc<Session>, command: Command) -> Result<Reply, Refusal> {
+    async fn take_command(self: &Arc<Self>, session: &Arc<ProxiedSession>, command: Command) -> Result<Reply, Refusal> {
         match command {
             Command::Action(Action::Apply { change, head_seen, plan_seen, running }) => {
                 let made = self.change(session, ChangeRequest { change, head_seen, plan_seen, running }).await?;

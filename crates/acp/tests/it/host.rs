@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use retake_acp::agent::{Close, Host, HostError, ListedSession, OpenSession, WantedSession, Wish};
 use retake_agent::contract::Action;
-use retake_agent::controller::{self, Opened, Setup, Unprotected, Which};
+use retake_agent::controller::{self, Opened, SessionSetup, Unprotected, Which};
 use retake_agent::listing;
 use retake_agent::live::LiveSession;
 use retake_agent::model::{Model, ModelRefused, ModelSettings, Models};
@@ -43,7 +43,7 @@ impl TestHost {
         let (jobs, ended) = Jobs::new();
         let environment = environment(&self.dir);
         let url = self.model.clone();
-        let setup = Setup {
+        let setup = SessionSetup {
             which,
             model: model_at("anthropic/scripted", &self.model),
             models: Models::new(move |name| match name {

@@ -46,7 +46,7 @@ use crate::workspace_thread::WorkspaceThread;
 use calls::PendingCall;
 use summaries::Summarising;
 
-pub use open::{OpenError, Opened, Setup, Which, open};
+pub use open::{OpenError, Opened, SessionSetup, Which, open};
 
 /// Whether tools may change something that no snapshot protects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -25,7 +25,7 @@ use crate::workspace_thread::WorkspaceThread;
 use crate::{ids, limits};
 
 /// All that a session needs.
-pub struct Setup {
+pub struct SessionSetup {
     /// The workspace.
     pub environment: Environment,
     /// Which session.
@@ -85,7 +85,7 @@ pub struct Opened {
 }
 
 /// Opens a session and begins to serve it. Must be called from within a Tokio runtime, on a thread that may wait.
-pub fn open(setup: Setup) -> Result<Opened, OpenError> {
+pub fn open(setup: SessionSetup) -> Result<Opened, OpenError> {
     let mut workspace = Workspace::open_or_create(setup.environment)?;
     let new = ids::rewind();
     workspace.rewinds_mut().recover(RecoveryChoice::Ask, new.after, new.at)?;

@@ -16,7 +16,7 @@ use crate::contract::{
     Allow, Change, ChangeGoal, EventKind, Reason, Refusal, Reply, RequestOutcome, SnapshotMoment, TurnEnd,
 };
 use crate::instructions::{self, Missing};
-use crate::model::{Delta, ModelAnswer, ModelError, PartialAnswer, Request};
+use crate::model::{Delta, ModelAnswer, ModelError, PartialAnswer, ModelRequest};
 use crate::permission::Mode;
 use crate::rewind_document::RewindDocument;
 use crate::turn::{self, Activity, Effect, Ending, Retry};
@@ -129,7 +129,7 @@ impl Controller {
     }
 
     /// What the model would be sent now.
-    pub(super) fn model_request(&self) -> Request {
+    pub(super) fn model_request(&self) -> ModelRequest {
         self.model.request(&self.writer().conversation().context(), &self.toolbox.specs())
     }
 

@@ -32,11 +32,11 @@ const MAX_DOCUMENT: usize = 32 * 1024 * 1024;
 
 /// A request as it is sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Request {
+pub struct ModelRequest {
     body: String,
 }
 
-impl Request {
+impl ModelRequest {
     /// The body, byte for byte.
     pub fn body(&self) -> &str {
         &self.body
@@ -81,19 +81,19 @@ impl Model {
     }
 
     /// The request for `context`: the same context gives the same bytes.
-    pub fn request(&self, context: &Context<'_>, tools: &[ToolSpec]) -> Request {
+    pub fn request(&self, context: &Context<'_>, tools: &[ToolSpec]) -> ModelRequest {
         let body = match self.settings.api {
             Api::Anthropic => anthropic::encode(&self.settings, context, tools),
             Api::OpenAi => openai::encode(&self.settings, context, tools),
         };
-        Request { body }
+        ModelRequest { body }
     }
 
     /// Sends `request` and reads the answer, of which `deltas` hears as it comes.
     ///
     /// Waits while `deltas` is full, and goes on if nobody listens any more. Dropping the future stops the model; a [`PartialAnswer`] that was
     /// told all deltas then has what is worth keeping.
-    pub async fn ask(&self, request: &Request, deltas: &mpsc::Sender<Delta>) -> Result<ModelAnswer, ModelError> {
+    pub async fn ask(&self, request: &ModelRequest, deltas: &mpsc::Sender<Delta>) -> Result<ModelAnswer, ModelError> {
         let post = self.client.post(self.settings.endpoint()).headers(self.headers.clone()).body(request.body.clone());
         let Ok(sent) = tokio::time::timeout(self.idle_timeout, post.send()).await else {
             return Err(self.cut(self.nothing_came(), PartialAnswer::default()));

@@ -19,7 +19,7 @@ pub(crate) mod sse;
 use retake_engine::session::entry::{Block, StopReason, Usage};
 use serde_json::Value;
 
-pub use client::{Model, Request};
+pub use client::{Model, ModelRequest};
 pub use error::{ModelError, ServerPlace};
 pub use lookup::{ModelRefused, Models};
 pub use partial_answer::PartialAnswer;

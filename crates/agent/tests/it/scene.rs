@@ -9,7 +9,7 @@ use retake_agent::contract::{
     Action, Change, ChangeGoal, Command, Event, EventKind, PermissionAnswer, Query, Question, Refusal, Reply, State,
     TurnEnd, WhileRunning,
 };
-use retake_agent::controller::{self, Attached, Beginning, Handle, Opened, Setup, Unprotected, Which};
+use retake_agent::controller::{self, Attached, Beginning, Handle, Opened, SessionSetup, Unprotected, Which};
 use retake_agent::model::{Model, ModelRefused, ModelSettings, Models};
 use retake_agent::permission::{Allowed, Mode, Policy};
 use retake_agent::rewind_document::RewindDocument;
@@ -179,7 +179,7 @@ impl Scene {
     fn open_with(&self, model: &ScriptedModel, which: Which) -> Opened {
         let _inside = self.runtime.enter();
         let (jobs, ended) = Jobs::new();
-        let setup = Setup {
+        let setup = SessionSetup {
             environment: self.environment(),
             which,
             model: self.model_at(model),

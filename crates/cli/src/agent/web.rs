@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use retake_agent::controller::{OpenError, Which};
 use retake_agent::model::Model;
+use retake_web::{Config, SessionOpener, Limits, OpenedSession, Problem, Server, StartError};
 use retake_engine::session::SessionError;
-use retake_web::{Config, Host, Limits, Opened, Problem, Server, StartError};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
@@ -109,8 +109,8 @@ impl Warn for Warnings {
     }
 }
 
-impl Host for WebSessions {
-    fn open(&self, which: Which) -> Result<Opened, Problem> {
+impl SessionOpener for WebSessions {
+    fn open(&self, which: Which) -> Result<OpenedSession, Problem> {
         let (runtime, mut warnings) = (self.runtime.clone(), self.warnings.clone());
         let serving = runtime.block_on(agent::tools(&mut warnings, &self.here)).and_then(|tools| {
             let model = self.model.clone();
@@ -118,7 +118,7 @@ impl Host for WebSessions {
         });
         let serving = serving.map_err(|error| problem(&error))?;
         let handle = serving.opened.handle.clone();
-        Ok(Opened { handle, finish: Box::new(move || serving.finish(&runtime)) })
+        Ok(OpenedSession { handle, finish: Box::new(move || serving.finish(&runtime)) })
     }
 }
 

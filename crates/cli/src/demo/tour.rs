@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use retake_agent::contract::{Action, Change, ChangeGoal, Command, Event, EventKind, Query, Reply, TurnEnd};
-use retake_agent::controller::{self, Attached, Handle, Opened, Setup, Unprotected, Which};
+use retake_agent::controller::{self, Attached, Handle, Opened, SessionSetup, Unprotected, Which};
 use retake_agent::model::{Model, ModelSettings, Models};
 use retake_agent::permission::{Allowed, Mode, Policy};
 use retake_agent::rewind_document::RewindDocument;
@@ -68,7 +68,7 @@ pub fn open(runtime: &Runtime, scratch: &Scratch, url: &str, mode: Mode) -> Resu
     let _inside = runtime.enter();
     let settings = ModelSettings::parse("anthropic/demo", Some(url), |_| None).map_err(AgentError::from)?;
     let (jobs, ended) = Jobs::new();
-    let opened = controller::open(Setup {
+    let opened = controller::open(SessionSetup {
         environment: scratch.environment(),
         which: Which::New,
         model: Model::new(settings).map_err(AgentError::from)?,

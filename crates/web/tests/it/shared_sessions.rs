@@ -8,7 +8,7 @@ use retake_agent::view::View;
 use retake_engine::Workspace;
 use retake_engine::id::SessionId;
 use retake_engine::session::entry::Part;
-use retake_web::Host;
+use retake_web::SessionOpener;
 use serde_json::json;
 
 use crate::browser::Browser;

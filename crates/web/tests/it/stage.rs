@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use retake_agent::controller::{self, Handle, OpenError, Setup, Unprotected, Which};
+use retake_agent::controller::{self, Handle, OpenError, SessionSetup, Unprotected, Which};
 use retake_agent::model::{Model, ModelSettings, Models};
 use retake_agent::permission::{Allowed, Mode, Policy};
 use retake_agent::socket;
@@ -15,7 +15,7 @@ use retake_engine::operation::MadeBy;
 use retake_engine::session::SessionError;
 use retake_engine::{Breadth, Environment, Settings};
 use retake_testkit::ScriptedModel;
-use retake_web::{Config, Host, Limits, Opened, Problem, Server};
+use retake_web::{Config, SessionOpener, Limits, OpenedSession, Problem, Server};
 use tokio::runtime::Runtime;
 
 /// How long a test waits for what has to come.
@@ -140,12 +140,12 @@ pub struct Sessions {
     runtime: tokio::runtime::Handle,
 }
 
-impl Host for Sessions {
-    fn open(&self, which: Which) -> Result<Opened, Problem> {
+impl SessionOpener for Sessions {
+    fn open(&self, which: Which) -> Result<OpenedSession, Problem> {
         let _inside = self.runtime.enter();
         let settings = ModelSettings::parse("anthropic/scripted", Some(&self.url), |_| None).expect("settings");
         let (jobs, ended) = Jobs::new();
-        let setup = Setup {
+        let setup = SessionSetup {
             environment: self.environment.clone(),
             which,
             model: Model::new(settings).expect("a model"),
@@ -167,7 +167,7 @@ impl Host for Sessions {
             opened.served.join().expect("the controller ends in good order");
             runtime.block_on(socket.finish());
         };
-        Ok(Opened { handle, finish: Box::new(finish) })
+        Ok(OpenedSession { handle, finish: Box::new(finish) })
     }
 }
 

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::{NewInner, Purpose};
 use crate::proxy::Proxy;
-use crate::proxy::session::Session;
+use crate::proxy::session::ProxiedSession;
 use crate::proxy::session_map::MapRecord;
 use crate::proxy::shape::Version;
 use crate::wire::RpcError;
@@ -20,7 +20,7 @@ impl Proxy {
     /// Makes a fork that is to speak, and has the client's MCP servers in it.
     pub(super) async fn make_with_tools(
         self: &Arc<Self>,
-        session: &Arc<Session>,
+        session: &Arc<ProxiedSession>,
         order: NewInner<'_>,
         warnings: &mut Vec<String>,
     ) -> Result<String, RpcError> {
@@ -55,7 +55,7 @@ impl Proxy {
     /// A session that holds what a kept one does, up to `head`, and has the client's MCP servers.
     pub(super) async fn speak_from_kept(
         self: &Arc<Self>,
-        session: &Arc<Session>,
+        session: &Arc<ProxiedSession>,
         kept: &str,
         head: Option<EntryId>,
         warnings: &mut Vec<String>,
@@ -82,7 +82,7 @@ impl Proxy {
     }
 
     /// Closes a session of the inner agent's, if it closes sessions, and loads it with the client's MCP servers.
-    async fn open_again(&self, session: &Arc<Session>, inner: &str) -> Reopened {
+    async fn open_again(&self, session: &Arc<ProxiedSession>, inner: &str) -> Reopened {
         let closes = self.state().version == Version::V2 || self.offer().close;
         if closes {
             if let Err(error) = self.ask_agent("session/close", json!({ "sessionId": inner })).await {

@@ -15,7 +15,7 @@ use super::strategies::{ForkAt, Offer, holds, next_turn};
 use super::{NewInner, Purpose};
 use crate::proxy::Proxy;
 use crate::proxy::log_writer::spoken;
-use crate::proxy::session::Session;
+use crate::proxy::session::ProxiedSession;
 use crate::wire::RpcError;
 
 /// A message that no session has.
@@ -103,7 +103,7 @@ impl Proxy {
     }
 
     /// Finds out whether the agent forks at a message, if that matters and is not known.
-    pub(super) async fn find_out(self: &Arc<Self>, session: &Arc<Session>, all: &[Entry], base: &[Entry]) {
+    pub(super) async fn find_out(self: &Arc<Self>, session: &Arc<ProxiedSession>, all: &[Entry], base: &[Entry]) {
         let (offer, known) = (self.offer(), session.known());
         let matters = next_turn(&known, &known.current, all, base).is_some();
         if !offer.fork || offer.fork_at != ForkAt::Unknown || !matters {
@@ -116,7 +116,7 @@ impl Proxy {
 
     /// Makes sure that the agent forks at a message. A refusal that names it may only have repeated what was asked: if it is for another
     /// reason, it is over, and the head is forked.
-    pub(super) async fn confirm_fork_at(self: &Arc<Self>, session: &Arc<Session>) -> Result<(), CutFailure> {
+    pub(super) async fn confirm_fork_at(self: &Arc<Self>, session: &Arc<ProxiedSession>) -> Result<(), CutFailure> {
         if self.offer().fork_at == ForkAt::Likely {
             self.fork_current(session).await;
         }
@@ -130,14 +130,14 @@ impl Proxy {
     }
 
     /// Forks the head of the session that speaks, whatever that holds.
-    async fn fork_current(self: &Arc<Self>, session: &Arc<Session>) {
+    async fn fork_current(self: &Arc<Self>, session: &Arc<ProxiedSession>) {
         let known = session.known();
         let current = known.inners.get(&known.current).filter(|inner| inner.under_way.is_none());
         self.fork_head(session, current.and_then(|inner| inner.holds)).await;
     }
 
     /// Keeps a fork of the head, so that one can come back to it, if that is the best that the agent offers.
-    pub(in crate::proxy) async fn keep_head(self: &Arc<Self>, session: &Arc<Session>) {
+    pub(in crate::proxy) async fn keep_head(self: &Arc<Self>, session: &Arc<ProxiedSession>) {
         let offer = self.offer();
         if !offer.fork || offer.fork_at.is_likely() {
             return;
@@ -155,7 +155,7 @@ impl Proxy {
 
     /// Forks the head of the session that speaks, which holds the conversation up to `head`, if that is known. Until it is sure, that shows
     /// whether the agent can do better: one that forks at a message has no such message.
-    async fn fork_head(self: &Arc<Self>, session: &Arc<Session>, head: Option<Option<EntryId>>) {
+    async fn fork_head(self: &Arc<Self>, session: &Arc<ProxiedSession>, head: Option<Option<EntryId>>) {
         let (from, facts) = {
             let live = session.live();
             (live.inner.clone(), live.facts.clone())

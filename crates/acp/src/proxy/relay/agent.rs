@@ -10,7 +10,7 @@ use crate::proxy::change::{PERMISSION, cancelled};
 use crate::proxy::json_edit::{JsonEdits, put};
 use crate::proxy::log_writer::Voice;
 use crate::proxy::message_ids::Named;
-use crate::proxy::session::Session;
+use crate::proxy::session::ProxiedSession;
 use crate::proxy::session_map::MapRecord;
 use crate::proxy::shape::{self, Version};
 use crate::proxy::{Early, Proxy};
@@ -106,7 +106,7 @@ impl Proxy {
     }
 
     /// Notes what the inner agent says in a session.
-    fn note_update(&self, session: &Arc<Session>, inner: &str, update: &Value) -> UpdateFate {
+    fn note_update(&self, session: &Arc<ProxiedSession>, inner: &str, update: &Value) -> UpdateFate {
         let kind = update["sessionUpdate"].as_str().unwrap_or_default();
         let voice = match kind {
             "user_message_chunk" | "user_message" => Some(Voice::User),
@@ -294,7 +294,7 @@ pub(in crate::proxy) fn named(message: &Message) -> Option<&str> {
 }
 
 /// Has what is said of a message written down.
-fn note_said(session: &Arc<Session>, inner: &str, voice: Voice, named: &Named, update: &Value) {
+fn note_said(session: &Arc<ProxiedSession>, inner: &str, voice: Voice, named: &Named, update: &Value) {
     let content = match &update["content"] {
         Value::Array(blocks) => shape::parts(blocks),
         // What is not told stays as it is.
@@ -317,7 +317,7 @@ fn note_said(session: &Arc<Session>, inner: &str, voice: Voice, named: &Named, u
 
 /// Notes what the inner agent asks the client. Tells when what it is about to write is captured: whoever is asked may have it written at
 /// once.
-fn note_request(session: &Arc<Session>, message: &Message) -> Option<oneshot::Receiver<()>> {
+fn note_request(session: &Arc<ProxiedSession>, message: &Message) -> Option<oneshot::Receiver<()>> {
     let Message::Request { id, method, params } = message else { return None };
     session.live().asked.push((id.clone(), method.clone()));
     let (id, method, params) = (id.clone(), method.clone(), params.clone());

@@ -10,7 +10,7 @@ use crate::extension::methods::Method;
 use crate::proxy::Proxy;
 use crate::proxy::change::CLOSED;
 use crate::proxy::json_edit::JsonEdits;
-use crate::proxy::session::Session;
+use crate::proxy::session::ProxiedSession;
 use crate::wire::Message;
 
 impl Proxy {
@@ -73,14 +73,14 @@ impl Proxy {
     }
 
     /// The session in which a request of the client waits for its turn.
-    fn queue_of(&self, request: &Value) -> Option<Arc<Session>> {
+    fn queue_of(&self, request: &Value) -> Option<Arc<ProxiedSession>> {
         self.state().sessions.values().find(|session| session.is_queued(request)).cloned()
     }
 
     /// Takes what the client says in a session, one after the other.
     pub(in crate::proxy) async fn take_in_session(
         self: &Arc<Self>,
-        session: &Arc<Session>,
+        session: &Arc<ProxiedSession>,
         message: Message,
         line: Vec<u8>,
     ) {
@@ -134,7 +134,7 @@ impl Proxy {
     /// Passes a line of a session on to the inner agent, which may call that another name.
     pub(in crate::proxy) async fn pass_to_agent(
         &self,
-        session: &Arc<Session>,
+        session: &Arc<ProxiedSession>,
         line: &[u8],
         asked: Option<(Value, PendingKind)>,
     ) {
@@ -171,8 +171,8 @@ impl Proxy {
     }
 
     /// The session in which the inner agent has asked this, and what; it waits no more if its turn was stopped.
-    fn take_asked(&self, id: &Value) -> Option<(Arc<Session>, String)> {
-        let sessions: Vec<Arc<Session>> = self.state().sessions.values().cloned().collect();
+    fn take_asked(&self, id: &Value) -> Option<(Arc<ProxiedSession>, String)> {
+        let sessions: Vec<Arc<ProxiedSession>> = self.state().sessions.values().cloned().collect();
         sessions.into_iter().find_map(|session| {
             let mut live = session.live();
             let at = live.asked.iter().position(|(asked, _)| asked == id)?;
@@ -184,7 +184,7 @@ impl Proxy {
 }
 
 /// Remembers what the client sets, for the inner session that may take this one's place.
-fn note_setting(session: &Session, method: &str, params: &Value) {
+fn note_setting(session: &ProxiedSession, method: &str, params: &Value) {
     let about = format!("{method} {}", params["configId"]);
     let mut live = session.live();
     live.settings.retain(|(known, ..)| *known != about);

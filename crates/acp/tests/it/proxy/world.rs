@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use retake_acp::proxy::{self, Patience, ProxyEnd, Setup};
+use retake_acp::proxy::{self, Patience, ProxyEnd, ProxySetup};
 use retake_engine::{Breadth, Environment, Settings, Workspace};
 use retake_testkit::acp::Schemas;
 use retake_testkit::fake_agent;
@@ -164,7 +164,7 @@ impl World {
     /// Starts the proxy around any command.
     pub fn start_with(&self, command: Vec<OsString>) -> Client {
         let (data, project) = (self.path("data"), self.project());
-        let setup = Setup {
+        let setup = ProxySetup {
             command,
             environments: Box::new(move |cwd| match cwd.file_name().and_then(|name| name.to_str()) {
                 Some("home") => Err("it is somebody's home".to_owned()),

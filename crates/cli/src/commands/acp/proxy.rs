@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::ExitCode;
 
-use retake_acp::proxy::{self, Patience, ProxyEnd, Setup};
+use retake_acp::proxy::{self, Patience, ProxyEnd, ProxySetup};
 use retake_engine::Environment;
 
 use super::PARTING;
@@ -25,7 +25,7 @@ pub fn run(global: &GlobalArgs, command: &[OsString]) -> Result<ExitCode> {
         let named = GlobalArgs { workspace: global.workspace.clone().or(Some(cwd.to_owned())), ..global.clone() };
         CommandContext::find(&named).map(|here| here.environment).map_err(|error| error.to_string())
     };
-    let setup = Setup {
+    let setup = ProxySetup {
         command: command.to_vec(),
         environments: Box::new(environments),
         sockets: here.sockets,
