@@ -177,11 +177,6 @@ fn edit_until(stop: &AtomicBool, rounds: &AtomicU64, file: &Path, temp: &Path, i
     let mut replaced = Vec::new();
     let mut number = 0_u64;
     while !stop.load(Ordering::Relaxed) {
-        // A save between capture and change refuses the rewind. On a slow machine no rewind would get through without a rest.
-        if rounds.load(Ordering::Relaxed) % 4 < 2 {
-            std::thread::sleep(std::time::Duration::from_millis(1));
-            continue;
-        }
         number += 1;
         let version = format!("version {number} {}", "x".repeat((number % 50) as usize));
         if in_place {
@@ -190,7 +185,15 @@ fn edit_until(stop: &AtomicBool, rounds: &AtomicU64, file: &Path, temp: &Path, i
             fs::write(temp, &version).unwrap();
             fs::rename(temp, file).unwrap();
         }
-        std::thread::sleep(std::time::Duration::from_millis(number % 7 * 4));
+        if number.is_multiple_of(2) {
+            // A save between capture and change refuses the rewind, so a whole round has this version to replace, however long it takes.
+            let round = rounds.load(Ordering::Relaxed);
+            while rounds.load(Ordering::Relaxed) < round + 2 && !stop.load(Ordering::Relaxed) {
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+        } else {
+            std::thread::sleep(std::time::Duration::from_millis(number % 7 * 4));
+        }
         if fs::read_to_string(file).is_ok_and(|now| now != version) {
             replaced.push(version);
         }
