@@ -214,19 +214,21 @@ fn an_ordinary_users_command_finds_no_key_in_any_process_of_retake() {
     Run::of(s.command("cp").arg(env!("CARGO_BIN_EXE_retake")).arg(s.path("retake"))).succeeds();
     give_to_nobody(&s.path(""));
     // The workspace thread is a process of Retake's too, and the command's own environment is among those that are read.
-    let look = "cat /proc/$PPID/environ 2>&1; for e in /proc/[0-9]*/environ; do tr '\\0' '\\n' < $e; done 2>/dev/null | \
-                grep -E 'KEY|RETAKE_TURN'; cat /proc/$PPID/mem 2>&1 | head -c 100";
+    // Other programs on the machine may have keys of their own.
+    let key = format!("sk-of-test-{}", std::process::id());
+    let look = "cat /proc/$PPID/environ 2>&1; env | grep KEY; for e in /proc/[0-9]*/environ; do tr '\\0' '\\n' < $e; done 2>/dev/null | \
+                grep -E 'sk-of-test|RETAKE_TURN'; cat /proc/$PPID/mem 2>&1 | head -c 100";
     agent.model.calls("bash", json!({"command": look}));
     agent.model.says("Seen.");
     let mut command = s.command(s.path("retake"));
     command.env("RETAKE_MODEL", "anthropic/scripted").env("RETAKE_BASE_URL", agent.model.url());
-    command.env("ANTHROPIC_API_KEY", "sk-secret").env("XDG_RUNTIME_DIR", s.path("home"));
+    command.env("ANTHROPIC_API_KEY", &key).env("XDG_RUNTIME_DIR", s.path("home"));
     command.args(["run", "--json", "--allow", "all", "-p", "look"]);
     let run = Run::of(&mut run_as_nobody(command)).succeeds();
     let told = String::from_utf8_lossy(&run.stdout);
     assert!(told.contains("environ: Permission denied") && told.contains("RETAKE_TURN="), "{told}");
-    assert!(!told.contains("sk-secret") && !told.contains("API_KEY"), "{told}");
-    assert_eq!(agent.model.last_request().header("x-api-key"), Some("sk-secret"), "the model is asked with it");
+    assert!(!told.contains(&key) && !told.contains("API_KEY="), "{told}");
+    assert_eq!(agent.model.last_request().header("x-api-key"), Some(key.as_str()), "the model is asked with it");
 }
 
 #[test]
