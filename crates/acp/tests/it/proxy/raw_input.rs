@@ -71,6 +71,11 @@ async fn an_edit_that_names_a_relative_path_means_the_directory_of_its_session()
     client.hang_up().await;
 }
 
+/// Whether an update has all that the agent said.
+fn is_said(update: &Value, says: &Value) -> bool {
+    says.as_object().expect("it is an object").iter().all(|(key, value)| update[key] == *value)
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_edit_without_a_kind_is_not_listed_as_a_command() {
     let inputs: [fn(Value) -> Value; 3] = [
@@ -81,13 +86,17 @@ async fn an_edit_without_a_kind_is_not_listed_as_a_command() {
     for input in inputs {
         let world = world("");
         let (mut client, session) = begin(&world).await;
-        // What it is comes when it is announced already.
+        // The call says its path after it was announced and before it writes.
         let begins = json!({ "toolCallId": "c1", "title": "make a file", "status": "pending" });
         let mut says = input(json!(world.project().join("agent.txt")));
         says["toolCallId"] = "c1".into();
         let ended = json!({ "toolCallId": "c1", "status": "completed" });
-        let script = format!("call {begins}\nupdate {says}\nput agent.txt x\nupdate {ended}");
+        let script = format!("call {begins}\nupdate {says}\nwait go\nput agent.txt x\nupdate {ended}");
         let id = say(&mut client, &session, &script).await;
+        client.wait(|message| is_said(&message["params"]["update"], &says)).await;
+        client.points(&session).await;
+        tick();
+        world.go("go");
         client.answer(id).await.expect("it ends");
         let rewound = client.rewind(&session, 0).await.unwrap_or_else(|error| panic!("{says}: {error}"));
         assert_eq!(rewound["files"]["deleted"], json!(["agent.txt"]), "{says}: {rewound}");
