@@ -16,14 +16,14 @@ use std::process::ExitCode;
 
 use anstream::AutoStream;
 use retake_acp::proxy;
-use retake_tui::TerminalError;
-use retake_engine::checkpoint::{Checkpoint, CheckpointError, InvalidLabel, ResolveError};
-use retake_engine::maintenance::PurgeError;
+use retake_engine::checkpoint::{CheckpointError, InvalidLabel, ResolveError};
+use retake_engine::maintenance::{PurgeError, SelfTestError};
 use retake_engine::operation::OperationError;
 use retake_engine::rewind::RewindError;
 use retake_engine::session::{ForkError, SessionError};
 use retake_engine::view::ContentError;
-use retake_engine::{OpenError, ScanError, StoreError};
+use retake_engine::{InvalidPath, OpenError, ScanError, StoreError};
+use retake_tui::TerminalError;
 use retake_web::StartError;
 
 use crate::agent::AgentError;

@@ -35,6 +35,6 @@ mod sessions;
 mod stream;
 mod unauthenticated;
 
-pub use host::{SessionOpener, OpenedSession, Problem};
+pub use host::{OpenedSession, Problem, SessionOpener};
 pub use limits::Limits;
 pub use server::{Config, Server, StartError};

@@ -20,7 +20,7 @@ use retake_engine::id::SessionId;
 use tokio::sync::{Mutex as AsyncMutex, OwnedSemaphorePermit, RwLock, Semaphore};
 use tokio::time::sleep;
 
-use crate::host::{SessionOpener, OpenedSession, Problem};
+use crate::host::{OpenedSession, Problem, SessionOpener};
 use crate::limits::Limits;
 pub(crate) use session::Entered;
 use session::{LeaveOutcome, ServedSession};
@@ -43,7 +43,12 @@ pub(crate) struct Sessions {
 struct SessionSlot(AsyncMutex<Option<Arc<ServedSession>>>);
 
 impl Sessions {
-    pub(crate) fn new(host: Arc<dyn SessionOpener>, environment: Environment, sockets: PathBuf, limits: Limits) -> Self {
+    pub(crate) fn new(
+        host: Arc<dyn SessionOpener>,
+        environment: Environment,
+        sockets: PathBuf,
+        limits: Limits,
+    ) -> Self {
         let free = Arc::new(Semaphore::new(limits.sessions));
         Self { host, environment, sockets, limits, free, places: Mutex::default(), is_closed: RwLock::new(false) }
     }

@@ -22,7 +22,7 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinHandle;
 
 use super::watchdog::Watchdog;
-use super::{Proxy, ProxyState, ProxySetup, complain};
+use super::{Proxy, ProxySetup, ProxyState, complain};
 use crate::rpc_peer::Peer;
 use crate::wire::{Incoming, Message, NoMessage, OversizedLine, Reader, RpcError, Writer};
 

@@ -96,7 +96,13 @@ impl SessionBackend for ProxyBackend {
 
 impl Proxy {
     /// Answers a request of the extension.
-    pub(super) async fn extension(self: &Arc<Self>, session: &Arc<ProxiedSession>, id: Value, method: Method, params: Value) {
+    pub(super) async fn extension(
+        self: &Arc<Self>,
+        session: &Arc<ProxiedSession>,
+        id: Value,
+        method: Method,
+        params: Value,
+    ) {
         let (here, params) = (self.backend(session), Params(params));
         let answer = match method {
             Method::Points => methods::points(&here, &params).await,
@@ -114,7 +120,13 @@ impl Proxy {
     }
 
     /// Carries a command of the chat out. What is said next waits for it, but not for what it may ask.
-    pub(super) async fn slash(self: &Arc<Self>, session: &Arc<ProxiedSession>, id: Value, blocks: Vec<Value>, slash: Slash) {
+    pub(super) async fn slash(
+        self: &Arc<Self>,
+        session: &Arc<ProxiedSession>,
+        id: Value,
+        blocks: Vec<Value>,
+        slash: Slash,
+    ) {
         let (here, (tell, asking)) = (self.backend(session), oneshot::channel());
         tokio::spawn(async move { slash::run(&here, id, &blocks, &slash, tell).await });
         // It says nothing if it has come to its end.

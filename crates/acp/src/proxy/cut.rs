@@ -294,7 +294,12 @@ impl Proxy {
     }
 
     /// Finds out what an inner session calls its messages now.
-    pub(super) async fn learn_ids(&self, session: &Arc<ProxiedSession>, inner: &str, all: &[Entry]) -> Result<(), RpcError> {
+    pub(super) async fn learn_ids(
+        &self,
+        session: &Arc<ProxiedSession>,
+        inner: &str,
+        all: &[Entry],
+    ) -> Result<(), RpcError> {
         let replayed = self.replay_inner(session, inner).await?;
         self.note_ids(session, inner, all, &replayed.ids);
         Ok(())

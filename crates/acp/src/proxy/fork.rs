@@ -42,7 +42,11 @@ pub(super) struct Child {
 impl Proxy {
     /// Begins a session from an entry of another: before it if it is a prompt, else after it. It is there to be loaded, under the name
     /// that is returned.
-    pub(super) async fn fork(self: &Arc<Self>, session: &Arc<ProxiedSession>, entry: EntryId) -> Result<String, Refusal> {
+    pub(super) async fn fork(
+        self: &Arc<Self>,
+        session: &Arc<ProxiedSession>,
+        entry: EntryId,
+    ) -> Result<String, Refusal> {
         let _alone = session.changing.lock().await;
         let failed = |why: String| refusal(Reason::Failed, format!("the session is not forked: {why}"));
         let found = session.log.ask(|log| (log.workspace_thread().clone(), log.root().to_owned())).await;
@@ -86,7 +90,12 @@ impl Proxy {
         });
     }
 
-    async fn fork_log(self: &Arc<Self>, parent: &ProxiedSession, inner: &str, birth: Value) -> Result<Arc<ProxiedSession>, String> {
+    async fn fork_log(
+        self: &Arc<Self>,
+        parent: &ProxiedSession,
+        inner: &str,
+        birth: Value,
+    ) -> Result<Arc<ProxiedSession>, String> {
         let known = parent.known();
         let due = parent.live().due;
         let held = known.inners.get(&known.current).filter(|inner| inner.under_way.is_none());

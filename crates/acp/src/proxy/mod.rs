@@ -301,7 +301,8 @@ async fn release(proxy: Arc<Proxy>, awaited: Awaits) {
         let mut state = proxy.state();
         state.expected -= 1;
         if let Awaits::Agent(session) = awaited {
-            let is_it = |one: &Option<Arc<ProxiedSession>>| one.as_ref().map(Arc::as_ptr) == session.as_ref().map(Arc::as_ptr);
+            let is_it =
+                |one: &Option<Arc<ProxiedSession>>| one.as_ref().map(Arc::as_ptr) == session.as_ref().map(Arc::as_ptr);
             let at = state.ordered.iter().position(is_it);
             at.map(|at| state.ordered.remove(at));
         }

@@ -132,7 +132,11 @@ impl Proxy {
     }
 
     /// Opens the log of a session by the name that the client has for it; `None` if there is none.
-    pub(super) async fn open_log(self: &Arc<Self>, outer: &str, birth: Value) -> Result<Option<Arc<ProxiedSession>>, String> {
+    pub(super) async fn open_log(
+        self: &Arc<Self>,
+        outer: &str,
+        birth: Value,
+    ) -> Result<Option<Arc<ProxiedSession>>, String> {
         let cwd = birth["cwd"].as_str().unwrap_or(".").to_owned();
         let Some(home) = self.home(outer, Some(&cwd)).await else { return Ok(None) };
         let (workspace_thread, root, store) = self.workspace_thread(&home.to_string_lossy()).await?;

@@ -24,7 +24,13 @@ use crate::wire::RpcError;
 
 impl Proxy {
     /// Takes a prompt of the client's.
-    pub(super) async fn prompt(self: &Arc<Self>, session: &Arc<ProxiedSession>, id: Value, params: &Value, line: &[u8]) {
+    pub(super) async fn prompt(
+        self: &Arc<Self>,
+        session: &Arc<ProxiedSession>,
+        id: Value,
+        params: &Value,
+        line: &[u8],
+    ) {
         let blocks = params["prompt"].as_array().cloned().unwrap_or_default();
         if let Some(command) = plain_text(&blocks).and_then(|text| session.chat.parse(text)) {
             return self.slash(session, id, blocks, command).await;

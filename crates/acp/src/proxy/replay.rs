@@ -41,7 +41,12 @@ impl Proxy {
     }
 
     /// Has the inner agent take the session up, and tells the client what is retained of it.
-    async fn reload(self: &Arc<Self>, session: &Arc<ProxiedSession>, method: &str, params: &Value) -> Result<Value, RpcError> {
+    async fn reload(
+        self: &Arc<Self>,
+        session: &Arc<ProxiedSession>,
+        method: &str,
+        params: &Value,
+    ) -> Result<Value, RpcError> {
         let mut note = None;
         {
             let _alone = session.changing.lock().await;

@@ -16,7 +16,7 @@ use crate::contract::{
     Allow, Change, ChangeGoal, EventKind, Reason, Refusal, Reply, RequestOutcome, SnapshotMoment, TurnEnd,
 };
 use crate::instructions::{self, Missing};
-use crate::model::{Delta, ModelAnswer, ModelError, PartialAnswer, ModelRequest};
+use crate::model::{Delta, ModelAnswer, ModelError, ModelRequest, PartialAnswer};
 use crate::permission::Mode;
 use crate::rewind_document::RewindDocument;
 use crate::turn::{self, Activity, Effect, Ending, Retry};

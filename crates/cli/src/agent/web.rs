@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use retake_agent::controller::{OpenError, Which};
 use retake_agent::model::Model;
-use retake_web::{Config, SessionOpener, Limits, OpenedSession, Problem, Server, StartError};
 use retake_engine::session::SessionError;
+use retake_web::{Config, Limits, OpenedSession, Problem, Server, SessionOpener, StartError};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 

@@ -1,10 +1,10 @@
 //! Advice on checkpoints, points, paths and the store.
 
 use retake_agent::ids;
-use retake_engine::{
-    Checkpoint, CheckpointError, ContentError, InvalidLabel, InvalidPath, OpenError, PurgeError, ResolveError,
-    ScanError, SelfTestError, StoreError,
-};
+use retake_engine::checkpoint::{Checkpoint, CheckpointError, InvalidLabel, ResolveError};
+use retake_engine::maintenance::{PurgeError, SelfTestError};
+use retake_engine::view::ContentError;
+use retake_engine::{InvalidPath, OpenError, ScanError, StoreError};
 
 use super::change::for_rewind;
 use super::{Advice, MAX_CANDIDATES, USAGE, cancelled, failed, refused};

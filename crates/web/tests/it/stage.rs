@@ -15,7 +15,7 @@ use retake_engine::operation::MadeBy;
 use retake_engine::session::SessionError;
 use retake_engine::{Breadth, Environment, Settings};
 use retake_testkit::ScriptedModel;
-use retake_web::{Config, SessionOpener, Limits, OpenedSession, Problem, Server};
+use retake_web::{Config, Limits, OpenedSession, Problem, Server, SessionOpener};
 use tokio::runtime::Runtime;
 
 /// How long a test waits for what has to come.
