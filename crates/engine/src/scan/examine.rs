@@ -6,6 +6,8 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use rustix::fs::FileType;
+
 use super::index::{Directory, DirectoryId, EntryKind, Flags, ROOT};
 use super::list::Rematch;
 use super::rules::{Rules, is_rule_file};
@@ -158,20 +160,26 @@ impl Scanner {
     pub(super) fn find_kept(&self, rules: &Rules, work: &mut Work) {
         for id in self.index.ids() {
             let Some(directory) = self.index.path(id) else { continue };
-            let mut check = |name: &[u8], kind: EntryKind| {
+            let mut check = |name: &[u8], kind: EntryKind, facts: Facts| {
                 let path = join(directory, name);
-                // Of a name that was not looked into it is not known what it is.
-                let is_kept = rules.keeps(&path, false) || rules.keeps(&path, true);
-                if is_kept == (kind == EntryKind::Ignored) {
+                let is_news = match kind {
+                    // Of a name that was not looked into it is not known what it is.
+                    EntryKind::Ignored => rules.keeps(&path, false) || rules.keeps(&path, true),
+                    // A file is not captured for what is below a directory that was in its place.
+                    EntryKind::File | EntryKind::Symlink | EntryKind::Gap | EntryKind::Directory => {
+                        !rules.keeps(&path, facts.file_type() == FileType::Directory)
+                    }
+                };
+                if is_news {
                     work.names.push((id, name.into(), None));
                 }
             };
             if let Some(open) = self.index.open.get(&id) {
                 let left_out = open.entries.iter().filter(|entry| entry.left_out);
-                left_out.for_each(|entry| check(&entry.name, entry.kind));
+                left_out.for_each(|entry| check(&entry.name, entry.kind, entry.facts));
             } else if let Some(block) = self.index.block(id) {
                 let left_out = block.entries().enumerate().filter(|(_, entry)| entry.left_out());
-                left_out.for_each(|(position, entry)| check(block.name_at(position), entry.kind()));
+                left_out.for_each(|(at, entry)| check(block.name_at(at), entry.kind(), entry.facts()));
             }
         }
     }

@@ -50,6 +50,27 @@ fn a_file_that_the_user_ignores_is_not_captured_after_a_rewind_and_its_undo() {
 }
 
 #[test]
+fn an_ignored_file_where_a_declared_path_had_its_directory_is_not_captured_after_a_rewind_that_keeps_it() {
+    let mut bench = Bench::new();
+    bench.write("notes", "1");
+    bench.write("build/out/log", "1");
+    bench.write(".gitignore", "build\n");
+    bench.workspace.windows().declare(&path("build/out/log")).unwrap();
+    let start = bench.checkpoint();
+    assert!(bench.holds(&start, "build/out/log"), "it is declared");
+    bench.remove("notes");
+    fs::remove_dir_all(bench.root.join("build/out")).unwrap();
+    bench.write("build/out", "2");
+    let keep = RewindRequest { on_conflict: OnConflict::Keep, ..undecided(&start) };
+    bench.apply(&keep).unwrap();
+    assert_eq!(bench.read("notes").as_deref(), Some("1"));
+    assert_eq!(bench.read("build/out").as_deref(), Some("2"));
+    let after = bench.workspace.checkpoints().newest().unwrap().unwrap();
+    assert!(!bench.holds(&after, "build/out"), "only what is below it is declared, and the rewind left it alone");
+    assert!(bench.workspace.maintenance().index_agrees(&NoProgress).unwrap());
+}
+
+#[test]
 fn an_ignored_file_that_a_rewind_wrote_goes_back_and_forth_with_checkpoints_in_between() {
     let mut bench = Bench::new();
     bench.write("secret", "1");
