@@ -204,7 +204,7 @@ pub(super) fn after(change: &ChangeRow) -> Option<Option<&Node>> {
 }
 
 /// Whether Retake made the change: an undo, a redo or a rewind.
-fn is_retakes(change: &ChangeRow) -> bool {
+pub(super) fn is_retakes(change: &ChangeRow) -> bool {
     change.by.window.is_none() && change.by.operation.is_some()
 }
 

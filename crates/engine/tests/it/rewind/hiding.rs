@@ -147,6 +147,79 @@ fn files_that_a_command_created_and_hid_go_back_by_any_rewind() {
 }
 
 #[test]
+fn hidden_files_that_an_undo_brought_back_go_with_the_same_rewind() {
+    let mut bench = Bench::new();
+    bench.write("a", "1");
+    let start = bench.checkpoint();
+    bench.command(|root| {
+        fs::write(root.join(".gitignore"), "evil.sh\nlink\nout\n").unwrap();
+        fs::write(root.join("evil.sh"), "evil").unwrap();
+        std::os::unix::fs::symlink("evil.sh", root.join("link")).unwrap();
+        fs::create_dir_all(root.join("out/deep")).unwrap();
+        fs::write(root.join("out/deep/y"), "made").unwrap();
+    });
+    let made = bench.names();
+    let mut gone = start.clone();
+    for is_checkpoint_between in [false, true, false] {
+        for target in [&start, &gone] {
+            pass_time();
+            let applied = bench.exact(target).unwrap();
+            assert_eq!((bench.names(), kept(&applied)), (vec!["a".to_owned()], Vec::new()));
+            assert!(bench.exact(target).unwrap().operation.is_none(), "a second one changes nothing");
+            bench.undo().unwrap();
+            assert_eq!(bench.names(), made);
+            if is_checkpoint_between {
+                bench.checkpoint();
+            }
+        }
+        bench.redo().unwrap();
+        gone = bench.checkpoint();
+        bench.undo().unwrap();
+    }
+    bench.redo().unwrap();
+    assert_eq!(bench.names(), ["a"]);
+    assert!(bench.workspace.maintenance().index_agrees(&NoProgress).unwrap());
+}
+
+#[test]
+fn a_hidden_file_that_a_user_changed_after_an_undo_brought_it_back_stays() {
+    type Edit = fn(&Path);
+    let edits: [(&str, Edit); 4] = [
+        ("evil.sh", |root| fs::write(root.join("evil.sh"), "mine").unwrap()),
+        ("evil.sh", |root| fs::set_permissions(root.join("evil.sh"), fs::Permissions::from_mode(0o700)).unwrap()),
+        ("out/deep/y", |root| fs::write(root.join("out/deep/y"), "MADE").unwrap()),
+        ("out/mine", |root| fs::write(root.join("out/mine"), "mine").unwrap()),
+    ];
+    for (at, edit) in edits {
+        let mut bench = Bench::new();
+        bench.write("a", "1");
+        let start = bench.checkpoint();
+        bench.command(|root| {
+            fs::write(root.join(".gitignore"), "evil.sh\nout\n").unwrap();
+            fs::write(root.join("evil.sh"), "evil").unwrap();
+            fs::create_dir_all(root.join("out/deep")).unwrap();
+            fs::write(root.join("out/deep/y"), "made").unwrap();
+            fs::write(root.join("out/z"), "made").unwrap();
+        });
+        bench.exact(&start).unwrap();
+        bench.undo().unwrap();
+        pass_time();
+        edit(&bench.root);
+        let edited = fs::read(bench.root.join(at)).unwrap();
+        let applied = bench.exact(&start).unwrap();
+        assert_eq!(kept(&applied), [(at.to_owned(), KeptBecause::Hidden)]);
+        let mut names = vec!["a".to_owned()];
+        names.extend(at.match_indices('/').map(|(end, _)| at[..end].to_owned()).chain([at.to_owned()]));
+        for _ in 0..2 {
+            assert_eq!(bench.names(), names);
+            assert_eq!(fs::read(bench.root.join(at)).unwrap(), edited);
+            let again = bench.exact(&start).unwrap();
+            assert!(again.operation.is_none(), "{:?}", again.plan);
+        }
+    }
+}
+
+#[test]
 fn a_file_that_a_later_command_of_the_session_hides_goes_back_to_before_the_rule() {
     let mut bench = Bench::new();
     bench.write("a", "1");

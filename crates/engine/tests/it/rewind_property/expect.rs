@@ -372,20 +372,15 @@ impl Planner<'_> {
     fn draft_hidden(&self, expected: &mut Expected) -> BTreeMap<Path, By> {
         let model = self.model;
         let target = self.wanted.goal.target(model);
-        let is_ours = |by: By| match (self.wanted.goal, by) {
-            (Goal::Exact(_), By::Window { .. }) => true,
-            (Goal::Selective(who, _), By::Window { number, .. }) => model.windows[number].who == who,
-            (Goal::Reverse(operation), By::Window { number, .. }) => model.windows[number].operation == Some(operation),
-            _ => false,
-        };
         let is_exact = matches!(self.wanted.goal, Goal::Exact(_));
         let mut candidates: BTreeMap<&Path, Option<&Row>> = BTreeMap::new();
         if is_exact {
             let before: BTreeSet<&Path> = self.then().names_left_out().collect();
-            candidates.extend(self.now.names_left_out().filter(|path| !before.contains(path)).map(|path| (path, None)));
+            let names = self.now.names_left_out().filter(|path| !before.contains(path));
+            candidates.extend(names.chain(self.saved).map(|path| (path, None)));
         }
         let rows = model.rows.iter().filter(|row| row.happening == Happening::Hidden && row.point > target);
-        let rows = rows.filter(|row| is_exact || is_ours(row.by));
+        let rows = rows.filter(|row| is_exact || self.has_made(row.by));
         candidates.extend(rows.map(|row| (&row.path, Some(row))));
         let (mut save, mut bytes, mut decided) = (BTreeMap::new(), 0, Vec::new());
         for (path, row) in candidates {
@@ -405,8 +400,9 @@ impl Planner<'_> {
             let is_proven =
                 self.then().known(path) == Known::Absent && !self.then().would_leave_out(path, is_directory, self.now);
             let (mut going, mut staying) = (BTreeSet::new(), BTreeSet::new());
-            if let Some(row) = row.filter(|row| is_proven && is_ours(row.by)) {
-                (going, staying) = self.parts(row);
+            let by = row.map_or_else(|| self.brought_back(path), |row| Some(row.by).filter(|by| self.has_made(*by)));
+            if is_proven && by.is_some() {
+                (going, staying) = self.parts(path, row);
             }
             if going.is_empty() {
                 if is_proven || row.is_some() {
@@ -423,7 +419,7 @@ impl Planner<'_> {
                 continue;
             }
             bytes += size;
-            let by = row.map_or(By::Outside, |row| row.by);
+            let by = by.unwrap_or(By::Outside);
             // Directories that stay for what is in them are not the plan's affair.
             expected.paths.retain(|above, _| {
                 staying.is_empty() || !(above == path || is_in(above, path)) || !going.iter().any(|g| is_in(g, above))
@@ -455,20 +451,63 @@ impl Planner<'_> {
         }
     }
 
-    /// What is at and below a hidden path, as the tool left it that created it, and what came or changed since: the topmost paths of both.
-    fn parts(&self, row: &Row) -> (BTreeSet<Path>, BTreeSet<Path>) {
-        let top = &row.path;
-        let ended = match row.by {
-            By::Window { number, .. } => {
+    /// Whether a tool whose changes are taken back did it.
+    fn has_made(&self, by: By) -> bool {
+        let By::Window { number, .. } = by else { return false };
+        let window = &self.model.windows[number];
+        match self.wanted.goal {
+            Goal::Exact(_) => true,
+            Goal::Selective(who, _) => window.who == who,
+            Goal::Reverse(operation) => window.operation == Some(operation),
+        }
+    }
+
+    /// The tool that made what is at `path`, if Retake has written it as it is and nobody else has had a part in it.
+    fn brought_back(&self, path: &Path) -> Option<By> {
+        let is_step = |row: &&Row| row.path == *path && row.happening != Happening::Hidden;
+        let past: Vec<&Row> = self.model.rows.iter().filter(is_step).collect();
+        let target = self.wanted.goal.target(self.model);
+        let chain = in_force(self.model, &past, past.iter().filter(|row| row.point <= target).count());
+        let (mut state, mut tool) = (None, None);
+        for row in chain.iter().flat_map(|step| step.makers.iter().copied()) {
+            match (row.happening, row.by) {
+                // A rule came.
+                (Happening::LeftOut, _) => {}
+                (Happening::Changed, By::Retake(_)) => state = row.after.as_ref(),
+                (Happening::Changed, by) if self.has_made(by) => (state, tool) = (row.after.as_ref(), Some(by)),
+                // And went, with the file as it was.
+                (Happening::Captured | Happening::Uncovered, _) if row.after.as_ref() == state => {}
+                _ => return None,
+            }
+        }
+        let is_retakes = |row: &Row| matches!(row.by, By::Retake(_)) && row.after.as_ref() == state;
+        let (node, thing) = (state?, self.disk.get(path)?);
+        let kind = match thing.shape {
+            Shape::File => NaiveKind::File,
+            Shape::Symlink => NaiveKind::Symlink,
+            Shape::Directory => NaiveKind::Directory,
+            Shape::Special => return None,
+        };
+        let is_same = (node.kind, node.mode, &node.content) == (kind, thing.mode, &thing.content);
+        tool.filter(|_| is_same && past.iter().any(|row| is_retakes(row)))
+    }
+
+    /// What is at and below the hidden path `top`, which `row` tells the creation of: as the tool left it that created it or as Retake
+    /// brought it back, and what came or changed since. The topmost paths of both.
+    fn parts(&self, top: &Path, row: Option<&Row>) -> (BTreeSet<Path>, BTreeSet<Path>) {
+        let ended = match row.map(|row| row.by) {
+            Some(By::Window { number, .. }) => {
                 self.model.windows[number].closed.map_or(i128::MAX, |(_, at)| i128::from(at.0))
             }
             _ => i128::MIN,
         };
         let all: Vec<&Path> = self.disk.keys().filter(|path| *path == top || is_in(path, top)).collect();
-        let is_same_directory = row.inode.is_some() && row.inode == self.disk.get(top).map(|thing| thing.inode);
+        let inode = row.and_then(|row| row.inode);
+        let is_same_directory = inode.is_some() && inode == self.disk.get(top).map(|thing| thing.inode);
         let is_newer = |path: &Path| {
             let is_known = path == top && is_same_directory;
-            !is_known && changed(&self.root.join(std::ffi::OsStr::from_bytes(path))) > ended
+            let is_later = changed(&self.root.join(std::ffi::OsStr::from_bytes(path))) > ended;
+            !is_known && is_later && self.brought_back(path).is_none()
         };
         let newer: Vec<&Path> = all.iter().filter(|path| is_newer(path)).copied().collect();
         let stays = |path: &Path| newer.iter().any(|newer| path == *newer || is_in(path, newer));
