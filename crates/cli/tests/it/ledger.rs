@@ -28,7 +28,8 @@ fn two_branches() -> Sandbox {
 fn state(ws: &Path) -> (String, String, String) {
     let branch = try_git(ws, &["symbolic-ref", "--quiet", "HEAD"]).stdout;
     let status = git(ws, &["status", "--porcelain=v2"]);
-    (String::from_utf8_lossy(&branch).into_owned(), git(ws, &["rev-parse", "HEAD"]), status)
+    let head = try_git(ws, &["rev-parse", "--quiet", "--verify", "HEAD"]).stdout;
+    (String::from_utf8_lossy(&branch).into_owned(), String::from_utf8_lossy(&head).into_owned(), status)
 }
 
 /// Has git do `script` under `exec`, takes the files back and then, by the commands that are told, git too.
@@ -56,6 +57,14 @@ fn there_and_back(s: &Sandbox, script: &str) -> String {
     }
     assert_eq!(state(&ws), before, "after {remedies:?}");
     remedies.join("\n")
+}
+
+#[test]
+fn the_commands_that_are_told_bring_back_a_branch_without_a_commit() {
+    let s = Sandbox::new();
+    s.git_init().write("a", "1\n");
+    let told = there_and_back(&s, "echo 2 > a; git add a; git commit -m one");
+    assert_eq!(told, "git update-ref -d HEAD\ngit reset");
 }
 
 #[test]

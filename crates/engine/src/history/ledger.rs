@@ -48,7 +48,12 @@ fn head(then: &GitState, now: &GitState) -> Option<Moved> {
             return None;
         }
         let commit = |git: &GitState| git.head.as_deref().map_or_else(|| "nothing".to_owned(), short);
-        let remedy = then.head.as_ref().map(|head| format!("git reset --soft {head}"));
+        let remedy = match (&then.head, &then.branch) {
+            (Some(head), _) => Some(format!("git reset --soft {head}")),
+            // The branch had no commit yet.
+            (None, Some(_)) => Some("git update-ref -d HEAD".to_owned()),
+            (None, None) => None,
+        };
         return Some((format!("HEAD went from {} to {}", commit(then), commit(now)), remedy));
     }
     let name = |git: &GitState| match (&git.branch, &git.head) {
