@@ -310,6 +310,23 @@ fn what_was_not_captured_and_is_gone_is_told() {
 }
 
 #[test]
+fn a_file_that_shrinks_below_the_limit_is_modified_and_not_added() {
+    let s = Sandbox::new();
+    s.config("[capture]\nmax_file = 10\n").write("big", "more than ten bytes").write("a", "1");
+    let run = s.exec("echo small > big").succeeds();
+    run.says("1 modified, and nothing takes that back");
+    run.says("1 path is not captured: nothing takes this back\n  big: has changed; larger than `capture.max_file`");
+    s.write("big", "more than ten bytes");
+    let run = s.exec("echo small > big; echo 2 > a; echo 3 > new").succeeds();
+    run.says("1 added, 1 modified; `retake undo --on-conflict keep` or ");
+    s.retake(["undo", "--on-conflict", "keep"]).succeeds();
+    assert_eq!((s.read("a"), s.read("big"), s.ws("new").exists()), ("1".to_owned(), "small\n".to_owned(), false));
+    s.write("big", "more than ten bytes");
+    let run = s.retake(["exec", "--json", "--", "sh", "-c", "echo small > big; echo 3 > new"]).json();
+    assert_eq!(run["changed"], json!({"added": 1, "modified": 1, "deleted": 0}), "{run}");
+}
+
+#[test]
 fn a_repository_that_is_gone_is_told_without_advice() {
     let s = Sandbox::new();
     s.git_init().write("a", "1\n");

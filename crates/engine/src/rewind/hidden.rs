@@ -15,7 +15,6 @@ use super::chain;
 use super::plan::{Now, in_force_since, planned};
 use super::structure::Draft;
 use super::{Kept, KeptBecause, RewindError, RewindRequest};
-use crate::store::StoreError;
 use crate::base::id::ObjectId;
 use crate::base::path::WorkspacePath;
 use crate::history::checkpoint::Checkpoint;
@@ -26,6 +25,7 @@ use crate::history::past_rules::RulesThen;
 use crate::scan::rules::is_version_control;
 use crate::snapshot::gaps;
 use crate::snapshot::presence::{Evidence, Presence};
+use crate::store::StoreError;
 use crate::store::tree::{Node, NodeKind, same};
 
 /// Which hidden files a rewind is about.

@@ -103,8 +103,17 @@ pub fn tell(ui: &mut Ui, workspace: &Workspace, ran: &RanCommand) -> Result<()> 
         |path: &WorkspacePath| uncaptured.iter().any(|one| one.path == *path && one.difference != Difference::Gone);
     changes.retain(|change| change.after.is_some() || !is_there(&change.path));
     let hidden = workspace.changes().hidden_by(ran.session, &ran.before, &ran.after)?;
-    let changed = Changed::count(&changes);
     let contested = contested(workspace, ran, &changes)?;
+    let difference = |change: &Change| {
+        let found = uncaptured.iter().find(|one| one.path == change.path).filter(|_| change.before.is_none());
+        found.map(|one| one.difference).filter(|difference| *difference != Difference::New)
+    };
+    // What was too large before the command, say, was there: it is no addition, and nothing takes its change back.
+    let (was_there, changes): (Vec<_>, Vec<_>) = changes.into_iter().partition(|change| difference(change).is_some());
+    let rewritten = was_there.iter().filter(|change| difference(change) == Some(Difference::Changed));
+    let rewritten = Changed { added: 0, modified: Changed::count(rewritten).added, deleted: 0 };
+    let mut changed = Changed::count(&changes);
+    changed.modified += rewritten.modified;
     let (restorable, lost_paths): (Vec<_>, Vec<_>) = uncaptured.iter().partition(|one| one.was_captured);
     let undo = match restorable.is_empty() && hidden.is_empty() {
         true => None,
@@ -152,6 +161,9 @@ pub fn tell(ui: &mut Ui, workspace: &Workspace, ran: &RanCommand) -> Result<()> 
         [] if !hidden.is_empty() => {
             writeln!(ui.talk()?, "Only hidden paths are new; {}", way_back(workspace, ran, "")?)?;
         }
+        [] if rewritten.modified > 0 => {
+            writeln!(ui.talk()?, "{}, and nothing takes that back", commands::counts(&rewritten))?;
+        }
         // Of what else changed, a branch that is not checked out, say, nothing is known.
         [] if uncaptured.is_empty() && ledger.is_empty() && first == 0 => {
             writeln!(ui.talk()?, "No captured file changed")?;
@@ -159,8 +171,8 @@ pub fn tell(ui: &mut Ui, workspace: &Workspace, ran: &RanCommand) -> Result<()> 
         [] => writeln!(ui.talk()?, "No captured file changed, so there is nothing to undo")?,
         changes => {
             let way = match back(&restorable)? {
-                Back::By(way) => way,
-                Back::No => way_back(workspace, ran, KEEPING)?,
+                Back::By(way) if was_there.is_empty() => way,
+                Back::By(_) | Back::No => way_back(workspace, ran, KEEPING)?,
             };
             tell_changes(ui, changes, contested, &way)?;
         }
