@@ -106,7 +106,8 @@ pub fn points(agent: Agent) -> &'static [HookPoint] {
         answers("PreToolUse"),
         answers("PostToolUse"),
         answers("Stop"),
-        answers("SessionEnd"),
+        // It allows no more, and says so at each start.
+        HookPoint { event: "SessionEnd", timeout_s: 3 },
     ];
     const GEMINI: &[HookPoint] = &[
         answers("SessionStart"),

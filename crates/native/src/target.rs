@@ -53,7 +53,7 @@ pub(crate) fn targets(agent: Agent, places: &Places, program: &Program) -> Vec<T
     match agent {
         Agent::Claude => with_commands(merged("settings.json"), "md", typed),
         Agent::Gemini => with_commands(merged("settings.json"), "toml", expanded),
-        Agent::Qwen => with_commands(merged("settings.json"), "md", echoed),
+        Agent::Qwen => with_commands(merged("settings.json"), "md", |name, about, _| echoed(name, about, "{{args}}")),
         Agent::Codex => vec![merged("hooks.json")],
         Agent::Copilot => {
             vec![Target { path: folder.join("hooks/retake.json"), content: Content::Whole(copilot(program)) }]
@@ -61,7 +61,7 @@ pub(crate) fn targets(agent: Agent, places: &Places, program: &Program) -> Vec<T
         Agent::Kimi => vec![Target { path: folder.join("config.toml"), content: Content::Toml(tables(program)) }],
         Agent::OpenCode => {
             let plugin = Target { path: folder.join("plugins/retake.js"), content: Content::Whole(plugin(program)) };
-            with_commands(plugin, "md", echoed)
+            with_commands(plugin, "md", |name, about, _| echoed(name, about, "$ARGUMENTS"))
         }
     }
 }
@@ -195,9 +195,9 @@ fn typed(_name: &str, about: &str, hint: &str) -> String {
     )
 }
 
-/// A command that becomes the prompt by which the hook knows it, in Markdown.
-fn echoed(name: &str, about: &str, _hint: &str) -> String {
-    format!("---\n# {ORIGIN}\ndescription: \"{about}\"\n---\n/retake-{name} $ARGUMENTS\n")
+/// A command that becomes the prompt by which the hook knows it, in Markdown; `arguments` is how the agent calls what was typed behind it.
+fn echoed(name: &str, about: &str, arguments: &str) -> String {
+    format!("---\n# {ORIGIN}\ndescription: \"{about}\"\n---\n/retake-{name} {arguments}\n")
 }
 
 /// The same in TOML.
