@@ -40,6 +40,7 @@ pub use check::Damage;
 pub use db::Durability;
 pub use error::StoreError;
 
+use crate::base::fault;
 use crate::base::id::ObjectId;
 use crate::base::plain_file;
 pub(crate) use batch::Batch;
@@ -333,12 +334,14 @@ impl Store {
 
 /// Contents without a database are somebody's history: they are not written over, and their owner is told.
 fn refuse_orphans(dir: &Path, packs: &Path) -> Result<(), StoreError> {
-    let database = dir.join("retake.db");
-    plain_file::require(&database).map_err(StoreError::io("open", &database))?;
-    let known = database.metadata().is_ok_and(|meta| meta.len() > 0);
     let holds_records =
         |id: &SegmentId| pack::segment_path(packs, *id).metadata().is_ok_and(|meta| meta.len() > pack::SEGMENT_HEADER);
-    if !known && pack::segments(packs)?.iter().any(holds_records) {
+    // The contents first: another process that makes this store at the moment makes its database before any of them.
+    let has_contents = pack::segments(packs)?.iter().any(holds_records);
+    fault::place("store-contents-seen");
+    let database = dir.join("retake.db");
+    plain_file::require(&database).map_err(StoreError::io("open", &database))?;
+    if has_contents && !database.metadata().is_ok_and(|meta| meta.len() > 0) {
         return Err(StoreError::Orphaned { path: dir.to_owned() });
     }
     Ok(())

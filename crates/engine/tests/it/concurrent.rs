@@ -18,6 +18,7 @@ use retake_testkit::naive::NaiveNodes;
 use retake_testkit::{Scratch, rerun};
 
 use crate::compare::read_back;
+use crate::rewind_hostile::{take_turn, when};
 use crate::scanners::{environment, numbered};
 
 const CHILD: &str = "concurrent::checkpoints_in_a_child_process";
@@ -79,6 +80,23 @@ fn start_child(who: u32, root: &Path, store: &Path) -> std::process::Child {
     let mut command = rerun::test(CHILD);
     command.env("RETAKE_TEST_CHILD", who.to_string()).env("RETAKE_TEST_ROOT", root).env("RETAKE_TEST_STORE", store);
     command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+#[test]
+fn a_store_that_another_process_makes_at_the_same_moment_has_lost_nothing() {
+    let _turn = take_turn();
+    let scratch = Scratch::new();
+    let (root, data_dir) = (scratch.dir("root"), scratch.dir("store"));
+    fs::write(root.join("file"), stamped(1)).unwrap();
+    let make = move |number| {
+        let mut workspace = Workspace::open_or_create(environment(&root, data_dir.clone())).unwrap();
+        workspace.checkpoints_mut().take(numbered(number), Durability::Synced, &NoProgress).unwrap();
+        workspace
+    };
+    let other = make.clone();
+    when("store-contents-seen", move || drop(other(1)));
+    assert_eq!(make(2).checkpoints().all().unwrap().len(), 2);
+    fail::remove("store-contents-seen");
 }
 
 fn write_until(root: &Path, beside: &Path, is_over: &AtomicBool) {
