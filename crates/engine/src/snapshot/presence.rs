@@ -154,7 +154,9 @@ impl<'a> Evidence<'a> {
                     in_left_out |= is_left_out;
                 }
                 Some(_) => return Ok(false),
-                None => return Ok(is_left_out || (in_left_out && !self.sought.contains(path))),
+                // One that is kept in a directory that a rule leaves out, and is a gap now, was looked at.
+                None if beside.is_some() => return Ok(is_left_out),
+                None => return Ok(in_left_out && !self.sought.contains(path)),
             }
         }
         Ok(false)

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::process::Command;
 
 use retake_engine::progress::NoProgress;
 use retake_engine::snapshot::GapKind;
@@ -268,6 +269,23 @@ fn a_directory_that_loses_its_permissions_keeps_its_mode_in_the_snapshot() {
         let node = workspace.entry(&Side::Stored(made.snapshot), &path).unwrap().unwrap();
         assert_eq!(u32::from(node.mode), mode);
     }
+}
+
+#[test]
+fn a_tracked_file_that_a_pipe_replaces_in_an_ignored_directory_counts_as_deleted() {
+    let scratch = Scratch::new();
+    let root = scratch.dir("root");
+    repos::git(&root, &["init", "-q"]);
+    write(&root, "build/kept", "x");
+    repos::git(&root, &["add", "build/kept"]);
+    let mut workspace = Workspace::open_or_create(environment(&root, scratch.path().join("store"))).unwrap();
+    paths(&mut workspace, 1);
+    write(&root, ".gitignore", "*\n");
+    fs::remove_file(root.join("build/kept")).unwrap();
+    assert!(Command::new("mkfifo").arg(root.join("build/kept")).status().unwrap().success());
+    let made = workspace.checkpoints_mut().take(numbered(2), Durability::Soon, &NoProgress).unwrap();
+    assert_eq!(gaps(&workspace), [("build/kept".to_owned(), GapKind::Special)]);
+    assert_eq!((made.changed.added, made.changed.modified, made.changed.deleted), (1, 0, 1));
 }
 
 #[test]
