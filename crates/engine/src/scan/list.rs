@@ -306,6 +306,10 @@ impl Scanner {
             content: ObjectId::default(),
         };
         if left_out && !kept && !kept_below {
+            let is_news = old.is_none_or(|old| old.facts != now.facts);
+            if is_news && file_type == FileType::RegularFile && now.links > 1 {
+                self.note_ignored_link(&entry);
+            }
             return Some(entry);
         }
         self.gaps_of(&mut entry, now, declared, rules);

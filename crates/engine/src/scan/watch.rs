@@ -178,6 +178,13 @@ mod linux {
             }
         }
 
+        /// Notes an ignored name of a file that has other names: these have got one more, which nothing reports.
+        pub(in crate::scan) fn note_ignored_link(&mut self, entry: &Entry) {
+            if let Some(watch) = &mut self.watch {
+                watch.relinked.insert(entry.facts.ino);
+            }
+        }
+
         fn is_repository(&self, id: DirectoryId) -> bool {
             match self.index.open.get(&id) {
                 Some(directory) => directory.flags.repository,
@@ -345,6 +352,8 @@ mod none {
         pub(in crate::scan) fn unwatch_directory(&mut self, _id: DirectoryId) {}
 
         pub(in crate::scan) fn note_linked(&mut self, _directory: DirectoryId, _entry: &Entry) {}
+
+        pub(in crate::scan) fn note_ignored_link(&mut self, _entry: &Entry) {}
 
         pub(in crate::scan) fn note_repository(&mut self, _id: DirectoryId, _repository: bool) {}
 

@@ -3,8 +3,10 @@
 use std::fs;
 
 use retake_engine::progress::NoProgress;
+use retake_engine::snapshot::GapKind;
 use retake_engine::{Durability, WatchState, Workspace};
 use retake_testkit::Scratch;
+use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use crate::scanners::{environment, numbered};
 
@@ -106,4 +108,26 @@ mod deaf {
         assert!(workspace.checkpoints().gaps(&late).unwrap().is_empty());
         assert_eq!(workspace.checkpoints().all().unwrap()[1].gap_count, 1, "listings show it");
     }
+}
+
+#[test]
+fn a_file_that_gets_an_ignored_name_beside_its_own_is_a_hard_link() {
+    let scratch = Scratch::new();
+    let root = scratch.dir("root");
+    fs::write(root.join(".gitignore"), "ignored\n").unwrap();
+    fs::write(root.join("plain"), "before").unwrap();
+    let mut workspace = Workspace::open_or_create(environment(&root, scratch.path().join("store"))).unwrap();
+    assert!(matches!(workspace.watch(), WatchState::Watching { .. }));
+    let mut gaps = |number| {
+        let made = workspace.checkpoints_mut().take(numbered(number), Durability::Soon, &NoProgress).unwrap();
+        let gaps = workspace.checkpoints().gaps(&made).unwrap();
+        gaps.into_iter().map(|gap| (gap.path.display().to_string(), gap.kind)).collect::<Vec<_>>()
+    };
+    assert_eq!(gaps(1), []);
+    // The link is made where no rule hides it, and trades places with an ignored file.
+    fs::write(root.join("ignored"), "").unwrap();
+    assert_eq!(gaps(2), []);
+    fs::hard_link(root.join("plain"), root.join("other")).unwrap();
+    renameat_with(CWD, root.join("other"), CWD, root.join("ignored"), RenameFlags::EXCHANGE).unwrap();
+    assert_eq!(gaps(3), [("plain".to_owned(), GapKind::HardLink)]);
 }
